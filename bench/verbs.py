@@ -4,10 +4,10 @@
 
 The scripts are the demo, the examples of the documentation, the five systems of the casebook, the models of bench/fit_models
 (for `fit`) and, with `--exam DIR`, every script of that folder. Each command runs alone, in a copy of its folder. `first` is
-the time until something stands on stdout, `cpu` what all processes together used (which others on the machine change
-less), `start_up` how long plain Python needs for the script's own imports, `left` how many processes of the command were
-alive when it had ended: it must be 0. Rows that are in the file already stay there, unless they are measured again; so a
-long measurement can be made in pieces.
+the time until something stands on stdout, `start_up` how long plain Python needs for the script's own imports, `left` how
+many processes of the command were alive when it had ended: it must be 0. `cpu` is what all processes together used; others
+on the machine change that less than `seconds`, and `load` says how many there were. Rows that are in the file already stay
+there, unless they are measured again; so a long measurement can be made in pieces.
 """
 
 from __future__ import annotations
@@ -211,6 +211,7 @@ def row(verb: str, case: Case) -> dict[str, Any]:
             "script": case.name,
             "seconds": round(took.seconds, 1),
             "cpu": round(took.cpu, 1),
+            "load": round(os.getloadavg()[0], 1),
             "first": round(took.first, 1) if took.first is not None else None,
             "start_up": start_up(folder / case.script, target[1:]),
             "exit_code": took.code,

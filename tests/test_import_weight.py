@@ -18,6 +18,7 @@ ROOMS += [
     "premortem.demo",
     "premortem.fit.verb",
     "premortem.replay.page",
+    "premortem.changes",
     "premortem.lint.verb",
     "premortem.report.verb",
     "premortem.ui.verb",

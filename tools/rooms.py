@@ -115,9 +115,15 @@ ROOMS = (
         "typing_extensions",
     ),
     Room(
+        "changes",
+        "what can be different in a run: one file for each thing that is changed, and how it reaches into the script",
+        "lint points probes",
+        torch=Torch.YES,
+    ),
+    Room(
         "replay",
         "a bad step as a capsule, and what proves its cause",
-        "points probes ranks scriptrun startup tensors terminal vault",
+        "changes points probes ranks scriptrun startup tensors terminal vault",
         "rich safetensors numpy",
         Torch.YES,
     ),
@@ -131,14 +137,14 @@ ROOMS = (
     Room(
         "fit",
         "what a step needs on a card that is not there; what makes it faster",
-        "points program scriptrun terminal",
+        "changes points program scriptrun terminal",
         "rich typing_extensions",
         Torch.YES,
     ),
     Room(
         "drill",
         "mistakes made in the user's script at run time, and the score of what is caught",
-        "points program run scriptrun terminal",
+        "changes points program run scriptrun terminal",
         "rich numpy",
         Torch.YES,
     ),

@@ -103,11 +103,11 @@ def _exists(words, where):
         return
     assert verb in cli.VERBS, where
     if verb == "ckpt":
-        known = cli.ckpt_verbs()
+        known = cli.VERBS[verb].below()
         for word in re.split(r"[ ,/]+", rest[0]) if rest else ():
             assert word in known, where
         return
-    options = getattr(cli, f"{verb}_parser")()._option_string_actions
+    options = cli.VERBS[verb].parser()._option_string_actions
     for word in rest:
         if word.endswith(".py") or word == "-m":
             return  # what follows is the script's

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from premortem.drill import mutants
+from premortem import changes
 from premortem.drill.director import DrillOptions, drill
 
 CASEBOOK = Path(__file__).parent.parent.parent / "casebook"
@@ -39,7 +39,7 @@ def drilled(name, chosen, monkeypatch):
 @pytest.mark.exhaustive
 def test_a_case(monkeypatch):
     names = ("reseeded-every-step", "eval-mode-leak", "same-batch")
-    assert drilled("ris", [mutants.by_name(name) for name in names], monkeypatch) == {
+    assert drilled("ris", [changes.of("harm")[name] for name in names], monkeypatch) == {
         "reseeded-every-step": "caught",
         "eval-mode-leak": "changes nothing here",
         "same-batch": "does not apply here",
@@ -49,5 +49,5 @@ def test_a_case(monkeypatch):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 def test_every_case(name, monkeypatch):
-    outcomes = drilled(name, mutants.ALL, monkeypatch)
+    outcomes = drilled(name, list(changes.of("harm").values()), monkeypatch)
     assert {mutant for mutant, outcome in outcomes.items() if outcome == "missed"} <= KNOWN_MISSES[name]

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from premortem import cli
-from premortem.drill import director, mutants
+from premortem import changes, cli
+from premortem.drill import director
 from premortem.drill.director import DrillOptions, drill
 from premortem.drill.scoring import Clean, Score
 from premortem.errors import UsageError
 
+MUTANTS = changes.of("harm")
 TWINS = Path(__file__).parent.parent / "twins" / "fixed"
 # It saves twice, loads what it saved, evaluates without anything that depends on the mode, and sets no seed.
 SAVES = """
@@ -39,7 +40,7 @@ for epoch in range(3):
 
 def drilled(script, only, folder, monkeypatch, steps=0):
     monkeypatch.chdir(folder)
-    chosen = [mutants.by_name(name) for name in only]
+    chosen = [MUTANTS[name] for name in only]
     done = drill(DrillOptions(argv=[script], mutants=chosen, steps=steps, seconds=120.0, jobs=2))
     assert done.problem == "", done.tail
     assert done.clean.repeats
@@ -93,7 +94,7 @@ def test_what_is_on_the_disk(tmp_path, monkeypatch):
 )
 def test_all_mutants(script, steps, known_misses, tmp_path, monkeypatch):
     shutil.copy(TWINS / script, tmp_path)
-    names = [cls.name for cls in mutants.ALL]
+    names = list(MUTANTS)
     done, scores = drilled(script, names, tmp_path, monkeypatch, steps)
     assert len(done.effective) >= 15
     assert {name for name, each in scores.items() if each.outcome == "missed"} <= known_misses
@@ -102,7 +103,7 @@ def test_all_mutants(script, steps, known_misses, tmp_path, monkeypatch):
 def test_a_script_that_does_not_train(tmp_path, monkeypatch):
     (tmp_path / "nothing.py").write_text("print('hello')\n")
     monkeypatch.chdir(tmp_path)
-    done = drill(DrillOptions(argv=["nothing.py"], mutants=mutants.ALL))
+    done = drill(DrillOptions(argv=["nothing.py"], mutants=list(MUTANTS.values())))
     assert done.clean is None
     assert "made no training step" in done.problem
     assert "hello" in done.tail

@@ -5,9 +5,12 @@ from contextlib import suppress
 import pytest
 import torch
 
-from premortem.fit.speed.agenda import Notes, agenda
+from premortem import changes
+from premortem.fit.speed.agenda import Notes, Turn, agenda
 from premortem.fit.speed.numerics import Plain, Seen, agreement, distance
 from premortem.fit.speed.report import Report, Row, advice
+from premortem.fit.speed.scene import Scene, TurnReach
+from premortem.fit.speed.timed_turns import Stage
 
 PLAIN = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
 
@@ -134,3 +137,16 @@ def test_the_advice_names_cost_and_gain():
         ),
     ]
     assert Report.from_json(report.to_json()) == report
+
+
+def test_what_compiles_runs_inside_of_the_others():
+    scene = Scene(backend="eager", roots=[torch.nn.Linear(64, 64)])
+    known = {name: changes.of("time")[name](TurnReach(scene), scene.run) for name in ("autocast", "compile")}
+    stage = Stage(scene, iter(()), known)
+    x = torch.randn(8, 64)
+    with torch.no_grad():
+        plain = scene.roots[0](x)
+        stage._put_on(Turn(("autocast", "compile")))
+        both = stage._through(scene.roots[0], scene.roots[0]._call_impl, x)
+    assert all(change.touched for change in known.values())
+    assert 0 < (both - plain).abs().max() < 0.1, "bfloat16 rounds"

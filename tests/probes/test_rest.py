@@ -1,4 +1,4 @@
-"""The third gear: what a calm run is still told, and what ends its rest."""
+"""Rest: what a calm run is still told, what is counted meanwhile, and what ends it."""
 
 import copy
 
@@ -15,9 +15,10 @@ from tests.twins.grade import entries, grade
 
 @pytest.fixture
 def calm(monkeypatch):
-    """Rest begins after a dozen steps instead of a thousand."""
+    """Rest begins after a dozen steps, and its looks do not depend on how fast this machine is."""
     monkeypatch.setattr(rest, "AFTER", 12)
     monkeypatch.setattr(rest, "ALIKE", 2)
+    monkeypatch.setattr(rest, "A_SECOND", 0.0)
 
 
 class Run:
@@ -73,7 +74,7 @@ def test_a_calm_run_is_told_in_whole_steps_and_all_are_counted(calm):
             run.step()
         assert run.session.step == 400
         told = run.of(OptimizerStep)
-        assert len(told) < 120
+        assert len(told) < 200
         assert sum(1 + event.rested for event in told) == told[-1].step
         for kind in (Forward, LossCall, Backward):
             assert len(run.of(kind)) == len(told)
@@ -81,11 +82,29 @@ def test_a_calm_run_is_told_in_whole_steps_and_all_are_counted(calm):
     assert run.watcher.findings == []
 
 
-def test_rest_waits_for_a_thousand_steps():
+def test_the_first_steps_are_told_one_by_one():
     with Run() as run:
-        for _ in range(990):
+        for _ in range(rest.SOONEST):
             run.step()
-        assert len(run.of(OptimizerStep)) == 990
+        assert len(run.of(OptimizerStep)) == rest.SOONEST
+
+
+def test_long_steps_are_told_one_by_one_for_fewer_steps(monkeypatch):
+    monkeypatch.setattr(rest, "SOONEST", 20)
+    monkeypatch.setattr(rest, "SECONDS", 0.0)
+    with Run() as run:
+        for _ in range(60):
+            run.step()
+        assert len(run.of(OptimizerStep)) < 60
+
+
+def test_a_long_run_is_told_ever_less(calm, monkeypatch):
+    monkeypatch.setattr(rest, "YOUNG", 100)
+    with Run() as run:
+        for _ in range(600):
+            run.step()
+        late = [event for event in run.of(OptimizerStep) if event.step > 300]
+        assert 2 <= len(late) < 40
 
 
 def test_an_evaluation_is_told_from_its_first_batch(calm):
@@ -159,20 +178,95 @@ def test_a_scheduler_in_each_step_is_counted_while_resting(calm):
     assert run.watcher.findings == []
 
 
-def test_accumulation_and_two_optimizers_are_not_rested(calm):
+def accumulating(run):
+    run.optimizer.zero_grad()
+    for _ in range(3):
+        (F.cross_entropy(run.model(torch.randn(6, 4)), torch.randint(0, 3, (6,))) / 3).backward()
+    run.optimizer.step()
+
+
+def two_optimizers(run):
+    if not hasattr(run, "head"):
+        run.head = nn.Linear(3, 2)
+        run.heads = torch.optim.SGD(run.head.parameters(), lr=0.01)
+    run.optimizer.zero_grad()
+    run.heads.zero_grad()
+    F.cross_entropy(run.head(run.model(torch.randn(6, 4))), torch.randint(0, 2, (6,))).backward()
+    run.optimizer.step()
+    run.heads.step()
+
+
+def scaled(run):
+    if not hasattr(run, "scaler"):
+        run.scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    run.optimizer.zero_grad()
+    loss = F.cross_entropy(run.model(torch.randn(6, 4)), torch.randint(0, 3, (6,)))
+    run.scaler.scale(loss).backward()
+    run.scaler.step(run.optimizer)
+    run.scaler.update()
+
+
+def closure(run):
+    def make():
+        run.optimizer.zero_grad()
+        loss = F.cross_entropy(run.model(torch.randn(6, 4)), torch.randint(0, 3, (6,)))
+        loss.backward()
+        return loss
+
+    run.optimizer.step(make)
+
+
+def many_forwards(run):
+    for _ in range(int(torch.randint(1, 6, ()))):
+        with torch.no_grad():
+            run.model(torch.randn(1, 4))
+    run.step()
+
+
+def alternating(run):
+    """One step of a generator for each two of its judge."""
+    if not hasattr(run, "maker"):
+        run.maker = nn.Linear(2, 4)
+        run.makers = torch.optim.Adam(run.maker.parameters())
+    for _ in range(2):
+        run.optimizer.zero_grad()
+        fake = run.maker(torch.randn(6, 2)).detach()
+        F.cross_entropy(
+            run.model(torch.cat([torch.randn(6, 4), fake])), torch.tensor([0] * 6 + [1] * 6)
+        ).backward()
+        run.optimizer.step()
+    run.makers.zero_grad()
+    F.cross_entropy(run.model(run.maker(torch.randn(6, 2))), torch.zeros(6, dtype=torch.long)).backward()
+    run.makers.step()
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [accumulating, two_optimizers, scaled, closure, many_forwards, alternating],
+    ids=lambda each: each.__name__,
+)
+def test_every_kind_of_loop_rests_in_whole_cycles(calm, turn):
     with Run() as run:
-        other = torch.optim.SGD(run.model[2].parameters(), lr=0.01)
-        for _ in range(60):
-            run.step()
-            other.step()
-        assert sum(event.rested for event in run.of(OptimizerStep)) == 0
+        for _ in range(120):
+            turn(run)
+        told = run.of(OptimizerStep)
+        assert len(told) < 0.75 * run.session.step
+        for track in run.watcher._attachment.optimizers.tracks.values():
+            mine = [event for event in told if event.optimizer == track.key]
+            assert sum(1 + event.rested for event in mine) + track.untold == track.steps
+            assert len(mine) > 2  # each of them is looked at
+    assert run.watcher.findings == []
+
+
+def test_a_cell_that_is_called_for_each_moment_is_told_for_a_part_of_them(calm):
     with Run() as run:
-        for _ in range(60):
-            run.optimizer.zero_grad()
-            for _ in range(2):
-                (F.cross_entropy(run.model(torch.randn(6, 4)), torch.randint(0, 3, (6,))) / 2).backward()
-            run.optimizer.step()
-        assert sum(event.rested for event in run.of(OptimizerStep)) == 0
+        state = torch.zeros(6, 3)
+        for _ in range(400):
+            state = torch.tanh(run.model(torch.cat([state, torch.ones(6, 1)], dim=1)))
+        state.sum().backward()
+        run.optimizer.step()
+        assert 100 < len(run.of(Forward)) < 300
+        assert len(run.of(OptimizerStep)) == 1
 
 
 HEALTHY = [

@@ -5,10 +5,12 @@ from collections import namedtuple
 import pytest
 import torch
 
-from premortem.replay import interventions
-from premortem.replay.batch_format import keep_rows, kinds, pack, rows, unpack
+from premortem import changes
+from premortem.changes.batches import keep_rows, rows
+from premortem.changes.loss_terms import Term
+from premortem.replay.batch_format import kinds, pack, unpack
 from premortem.replay.plan import Plan
-from premortem.replay.trial import Result, Term, Trial
+from premortem.replay.trial import Result, Trial
 
 NAN = {"value": "nan", "dtype": "torch.float32", "bits": "7fc00000"}
 GOOD = {"value": 0.5, "dtype": "torch.float32", "bits": "3f000000"}
@@ -41,22 +43,27 @@ def played(rule, samples=16, options=None, **facts):
     return plan.report
 
 
+def kept(trial):
+    """The samples that are left; none where all of them are."""
+    return set(trial.settings.get("kept", ()))
+
+
 @pytest.mark.parametrize("bad", [[0], [15], [3, 12], [1, 2, 3]])
 def test_bad_samples_are_found_and_taken_out(bad):
-    report = played(lambda trial: trial.samples is None or bool(set(trial.samples) & set(bad)))
+    report = played(lambda trial: not kept(trial) or bool(kept(trial) & set(bad)))
     assert report.reproduced
     assert report.bitwise
     assert report.smallest.evidence == {"samples": bad, "of": 16}
 
 
 def test_two_samples_that_fail_only_together():
-    report = played(lambda trial: trial.samples is None or {2, 13} <= set(trial.samples))
+    report = played(lambda trial: not kept(trial) or {2, 13} <= kept(trial))
     samples = next(o for o in report.outcomes if "sample" in o.title)
     assert samples.gone is False  # half of the batch is no small set: nothing is claimed
 
 
 def test_a_fault_of_the_model_is_not_blamed_on_samples():
-    report = played(lambda trial: trial.precision != "float64")
+    report = played(lambda trial: trial.change != "float64")
     assert [o.title for o in report.outcomes if o.gone] == ["float64"]
     assert report.smallest.title == "float64"
 
@@ -67,7 +74,7 @@ def test_the_smallest_change_is_named():
     def rule(trial: Trial):
         if trial.terms:
             return Result(trial, losses=[NAN], gradients="g", terms=terms)
-        return trial.without_term != 1 and not trial.precision
+        return trial.settings != {"index": 1} and trial.change != "float64"
 
     report = played(rule)
     assert report.smallest.title == "without the loss term `kl`"
@@ -75,7 +82,7 @@ def test_the_smallest_change_is_named():
 
 def test_a_plan_goes_on_where_an_earlier_launch_ended():
     def rule(trial):
-        return trial.samples is None or 5 in trial.samples
+        return not kept(trial) or 5 in kept(trial)
 
     whole = played(rule)
     for cut in range(len(whole.results)):
@@ -160,7 +167,7 @@ def test_a_step_that_does_not_fail_again_is_not_reproduced():
 
 def test_a_trial_that_breaks_the_script_is_said_to_be_untried():
     def rule(trial):
-        return Result(trial, error="RuntimeError: dtype") if trial.precision else True
+        return Result(trial, error="RuntimeError: dtype") if trial.change == "float64" else True
 
     report = played(rule)
     outcome = next(o for o in report.outcomes if o.title == "float64")
@@ -173,7 +180,7 @@ def test_rate_and_clipping_are_only_tried_on_updates():
     assert "gradients clipped to norm 1" not in titles
 
     def rule(trial):
-        bad = [] if trial.clip else ["w"]
+        bad = [] if trial.change == "clipped-to-one" else ["w"]
         return Result(trial, losses=[GOOD], gradients="g", bad_update=bad)
 
     report = played(rule, reason="update", losses=[GOOD])
@@ -192,15 +199,9 @@ def test_results_survive_json():
         assert Result.from_json(result.to_json()) == result
 
 
-@pytest.mark.parametrize("unit", interventions.ALL, ids=lambda unit: type(unit).__name__)
-def test_every_intervention_says_what_it_is(unit):
-    assert unit.title
-    assert type(unit).__doc__
-    assert unit.size > 0
-
-
 def test_sizes_are_distinct():
-    assert len({unit.size for unit in interventions.ALL}) == len(interventions.ALL)
+    sizes = [cls.one_step.size for cls in changes.of("one_step").values()]
+    assert len(set(sizes)) == len(sizes)
 
 
 # --- batches ---------------------------------------------------------------------------------

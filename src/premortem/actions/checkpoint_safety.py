@@ -85,7 +85,7 @@ class Safekeeping:
 
     def install(self) -> None:
         self.doors.install()
-        self.attachment.optimizers.after_step.append(self._stepped)
+        self.attachment.optimizers.after_step.append(self.stepped)
         if self.deadline is not None:
             threading.Thread(
                 target=self._watch_the_clock, args=(self.deadline,), name="premortem-clock", daemon=True
@@ -108,7 +108,7 @@ class Safekeeping:
         """An optimizer is changing the weights right now."""
         return self.attachment.optimizers.inside is not None
 
-    def _stepped(self, optimizer: Any, track: Any, step: int) -> None:
+    def stepped(self, optimizer: Any, track: Any, step: int) -> None:
         try:
             self._between(step)
         except Exception as error:  # noqa: BLE001 - nothing here is worth the run

@@ -123,9 +123,9 @@ class Guard:
         for track in self.optimizers.live():
             self._meet(track.optimizer())
         self.schedulers.veto = self._holds_back
-        self.session.patch(AveragedModel, "update_parameters", self._wrap_average)
+        self.session.layer(AveragedModel, "update_parameters", self._wrap_average)
         if hasattr(clip_grad, "_clip_grads_with_norm_"):
-            self.session.patch(clip_grad, "_clip_grads_with_norm_", self._wrap_clip)
+            self.session.layer(clip_grad, "_clip_grads_with_norm_", self._wrap_clip)
 
     # -- stepping -------------------------------------------------------------------------
 
@@ -137,11 +137,11 @@ class Guard:
         if cls not in self._classes:
             self._classes.add(cls)
             # Once torch has put its hooks around `step`: ours is the outermost, so a refused step runs none of them.
-            self.session.patch(cls, "step", self._wrap_step)
+            self.session.layer(cls, "step", self._wrap_step, quiet=self._wrap_rested)
 
     def _wrap_step(self, original: Any) -> Any:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or torch.compiler.is_compiling() or not self.session.listening():
+            if self._inside:  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
                 return original(optimizer, *args, **kwargs)
             try:
                 return self._transact(original, optimizer, args, kwargs)
@@ -153,6 +153,44 @@ class Guard:
 
         return step
 
+    def _wrap_rested(self, original: Any) -> Any:
+        """In a rested step: gradients on the CPU that are finite need no more than that."""
+        transact = self._wrap_step(original)
+
+        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return original(optimizer, *args, **kwargs)
+            if args or kwargs or not self._surely_sound(optimizer):
+                return transact(optimizer, *args, **kwargs)
+            self._inside = True
+            try:
+                result = original(optimizer)
+            finally:
+                self._inside = False
+            self._succeeded(self.session.optimizers.of(optimizer))
+            return result
+
+        return step
+
+    def _surely_sound(self, optimizer: Any) -> bool:
+        try:
+            return (
+                self.session.resting
+                and not self.doomed
+                and self.session.locally is None
+                and getattr(optimizer, "found_inf", None) is None
+                and trusted(optimizer)
+                and self.stats.sound(optimizer)
+            )
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("guard", error)
+            return False
+
+    def _succeeded(self, key: int) -> None:
+        if self._row.get(key):
+            self._row[key] = 0
+        self._made[key] += 1
+
     @passes_on
     def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         closure = args[0] if args else kwargs.get("closure")
@@ -161,7 +199,7 @@ class Guard:
             if self.stats.expecting:
                 self.stats.hear()  # of a step before that was refused, while the weights are still as they were
             verdict = self._foresee(optimizer, closure)
-        self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
+        self._inside = True
         if verdict.refuse:
             self.optimizers.refuse(optimizer, args, kwargs)
             self._conclude(optimizer, verdict)
@@ -228,6 +266,8 @@ class Guard:
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return _SOUND  # a scaler has its own answer
+        if self._surely_sound(optimizer):
+            return _SOUND
         sure = trusted(optimizer)
         held = self.stats.held(optimizer)
         if sure and held is not None and held.by_kernel(optimizer):
@@ -345,8 +385,7 @@ class Guard:
             self.optimizers.was_refused = True
             self._tell(optimizer, "update")
             return True
-        self._row[key] = 0
-        self._made[key] += 1
+        self._succeeded(key)
         return False
 
     def _undone(self, optimizer: Any, before: Before) -> bool:
@@ -366,8 +405,7 @@ class Guard:
                 self._owed.remove(owed)
         optimizer = self.session.optimizers.object(key)
         if finite or optimizer is None:
-            self._row[key] = 0
-            self._made[key] += 1
+            self._succeeded(key)
             return
         if owed is not None:
             owed.refuse()
@@ -417,7 +455,7 @@ class Guard:
 
     def _wrap_average(self, original: Any) -> Any:
         def update_parameters(average: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.session.listening() and self.optimizers.was_refused:
+            if self.optimizers.was_refused:
                 return None
             return original(average, *args, **kwargs)
 
@@ -427,10 +465,9 @@ class Guard:
         """One NaN gradient makes the norm NaN, and clipping would write that into every other gradient."""
 
         def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
-            if not torch.compiler.is_compiling() and self.session.listening():
-                with self.session.looking_at("guard"):
-                    # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nobody.
-                    total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
+            with self.session.looking_at("guard", pieces=False):
+                # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nobody.
+                total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
             return original(parameters, max_norm, total_norm, *args, **kwargs)
 
         return clip
@@ -438,11 +475,13 @@ class Guard:
 
 def trusted(optimizer: Any) -> bool:
     """Whether its update is finite whenever the gradients are."""
-    return type(optimizer).__module__.startswith(_TRUSTED) and all(
-        group.get("eps", 1.0) != 0
-        and math.isfinite(group["lr"] if isinstance(group.get("lr"), (int, float)) else 0.0)
-        for group in optimizer.param_groups
-    )
+    if not type(optimizer).__module__.startswith(_TRUSTED):
+        return False
+    for group in optimizer.param_groups:
+        rate = group.get("lr")
+        if group.get("eps") == 0 or (isinstance(rate, (int, float)) and not math.isfinite(rate)):
+            return False
+    return True
 
 
 def squares(optimizer: Any) -> bool:

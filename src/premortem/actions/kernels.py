@@ -39,7 +39,7 @@ class Kernels:
     def install(self) -> None:
         for name, counters in _KERNELS.items():
             if hasattr(torch, name):
-                self.session.patch(torch, name, functools.partial(self._wrap, counters))
+                self.session.layer(torch, name, functools.partial(self._wrap, counters))
 
     def expect(self, judge: Judge) -> None:
         self._judge = judge
@@ -49,8 +49,6 @@ class Kernels:
 
     def _wrap(self, counters: int | None, original: Any) -> Any:
         def kernel(parameters: Any, gradients: Any, *lists: Any, **options: Any) -> Any:
-            if torch.compiler.is_compiling() or not self.session.listening():
-                return original(parameters, gradients, *lists, **options)
             if options.get("is_first_step"):
                 # Where this very step is left out, torch keeps the new momenta as it has found them in memory.
                 torch._foreach_zero_(lists[0])

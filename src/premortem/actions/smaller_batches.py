@@ -55,7 +55,7 @@ class Splitter:
         self.memory.rescue_backward = self._in_backward
         self.models.on_call.append(self._called)
         if hasattr(DistributedDataParallel, "_run_ddp_forward"):
-            self.session.patch(DistributedDataParallel, "_run_ddp_forward", self._wrap_ddp)
+            self.session.layer(DistributedDataParallel, "_run_ddp_forward", self._wrap_ddp)
 
     def _called(self, model: Any, grad: bool, tensors: list[torch.Tensor]) -> None:
         if grad and tensors and tensors[0].dim():
@@ -195,8 +195,6 @@ class Splitter:
 
         def run_forward(ddp: Any, *args: Any, **kwargs: Any) -> Any:
             run = functools.partial(original, ddp)
-            if torch.compiler.is_compiling() or not self.session.listening():
-                return run(*args, **kwargs)
             try:
                 return self._limited(ddp.module, run, args, kwargs) if self._room else run(*args, **kwargs)
             except torch.cuda.OutOfMemoryError as error:

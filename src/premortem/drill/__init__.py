@@ -5,9 +5,8 @@ made at run time around torch's own functions. A mutant counts only where an ind
 became another one; then premortem must have told it.
 
     director.py   launches, one process each (`scriptrun/`); what they write is thrown away
-      child.py      witness, then `under`, premortem, `over`, then the script
+      mutated_script.py   witness, premortem, the change, then the script
       witness.py    fingerprints of the weights, counts, times; ends the run at the limit
-      mutants/      one file each
     scoring.py    pure: what was heard -> took effect? caught? family right?
     page.py       for people and as JSON
 """

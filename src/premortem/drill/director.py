@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from premortem.drill.mutants import Mutant
+from premortem.changes import Change
 from premortem.drill.order import Heard, Order
 from premortem.drill.scoring import Clean, Score, score, survived
 from premortem.program.running import Program
@@ -26,7 +26,7 @@ _LINES = 12
 @dataclass(frozen=True, kw_only=True)
 class DrillOptions:
     argv: list[str]
-    mutants: Sequence[type[Mutant]]
+    mutants: Sequence[type[Change]]
     steps: int | None = None  # None: STEPS, and more where they are quick; 0: the whole run
     seconds: float = 300.0  # for one launch
     jobs: int = 1
@@ -113,16 +113,17 @@ class _Director:
         self.done.clean = Clean(alone=alone, watched=self._launch(replace(order, watched=True)))
         return order
 
-    def _score(self, cls: type[Mutant], order: Order, clean: Clean) -> None:
+    def _score(self, cls: type[Change], order: Order, clean: Clean) -> None:
         self.options.shown.say(cls.name)
         # A run that has lost its way may go on for longer than the clean one, which ended by itself.
         limit = order.backwards or 4 * clean.alone.backwards
         order = replace(order, mutant=cls.name, backwards=limit)
         watched = self._launch(replace(order, watched=True))
-        if cls.kills:
-            found = survived(cls.name, cls.needs, self._launch(order), watched)
+        assert cls.harm is not None  # noqa: S101 - only those are chosen
+        if cls.harm.kills:
+            found = survived(cls.name, cls.harm.needs, self._launch(order), watched)
         else:
-            found = score(cls.name, cls.families, cls.needs, clean, watched)
+            found = score(cls.name, cls.harm.families, cls.harm.needs, clean, watched)
         if self.run.cancelled:
             return
         self.done.scores.append(found)

@@ -1,9 +1,9 @@
 """In its own process the user's script runs.
 
-witness, mutant.under   below: what really happens, and what the machine does
-premortem               as `premortem run` attaches it
-mutant.over             above: what the script does
-the script              from its first line to the limit
+witness      below: what really happens
+premortem    as `premortem run` attaches it
+mutant       a change that harms (`changes/`): above premortem what the script does, below it what the machine does
+the script   from its first line to the limit
 """
 
 from __future__ import annotations
@@ -43,23 +43,24 @@ class Child:
         order, program = self.order, self.played.program
         _seed()
 
-        from premortem.drill.mutants import by_name
-        from premortem.drill.script_calls import Stage
+        from premortem import changes
+        from premortem.changes.reach import Reach
         from premortem.drill.true_counts import TrueCounts
 
         self.witness = TrueCounts(order)
         self.witness.install()
-        stage = Stage()
-        mutant = by_name(order.mutant)(stage, order) if order.mutant else None
-        if mutant is not None:
-            mutant.tell = self.tell  # type: ignore[method-assign]
-            mutant.under()
         supervision = self._supervise() if order.watched else None
+        reach = Reach()
         if supervision is not None:
-            stage.session = session_of(supervision)
-            self.witness.apart = lambda: stage.session.looking_at("drill")
-        if mutant is not None:
-            mutant.over()
+            session = session_of(supervision)
+            self.witness.apart = lambda: session.looking_at("drill")
+            reach = Reach(ours=lambda: bool(session.looking))
+        mutant = None
+        if order.mutant:
+            known = changes.RunDescription(backwards_per_step=order.per_step, saves=order.saves)
+            mutant = changes.of("harm")[order.mutant](reach, known)
+            mutant.tell = self.tell  # type: ignore[method-assign]
+            mutant.put_on()
         ending = program.run()
         if self.witness.cut:  # whoever counts on the whole run must not speak as if it had been
             ending = Ending(reason="interrupted", exit_code=0)
@@ -117,5 +118,5 @@ def play(played: Played) -> None:
 
 def warm() -> None:
     """Loaded once for all runs of the script."""
-    import premortem.drill.mutants
+    import premortem.changes.reach
     import premortem.run.watcher  # noqa: F401

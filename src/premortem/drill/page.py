@@ -9,9 +9,8 @@ from typing import Any
 from rich.console import Console as Terminal
 from rich.text import Text
 
-from premortem import __version__
+from premortem import __version__, changes
 from premortem.drill.director import Drill
-from premortem.drill.mutants import by_name
 from premortem.drill.scoring import CAUGHT, MISSED, OUTCOMES, Clean, Score
 from premortem.files.plain import dumps
 
@@ -69,7 +68,7 @@ def _row(score: Score) -> tuple[Text | str, ...]:
 
 
 def _about(score: Score) -> str:
-    return (by_name(score.mutant).__doc__ or "").partition("\n")[0]
+    return (changes.of("harm")[score.mutant].__doc__ or "").partition("\n")[0]
 
 
 def verdict(done: Drill) -> str:
@@ -140,11 +139,11 @@ def _clean(clean: Clean) -> dict[str, Any]:
 
 
 def _score(score: Score) -> dict[str, Any]:
-    cls, told = by_name(score.mutant), score.told
+    cls, told = changes.of("harm")[score.mutant], score.told
     return {
         "name": score.mutant,
         "about": _about(score),
-        "expected": sorted(cls.families),
+        "expected": sorted(cls.harm.families) if cls.harm is not None else [],
         "took_effect": score.effective,
         "caught": score.outcome == CAUGHT,
         "outcome": score.outcome,

@@ -11,7 +11,7 @@ from premortem.errors import UsageError
 from premortem.files import private
 
 if TYPE_CHECKING:
-    from premortem.drill.mutants import Mutant
+    from premortem.changes import Change
 
 NOT_ALL = 1
 
@@ -63,12 +63,12 @@ def run(options: argparse.Namespace, command: Command) -> int:
     return 0 if done.clean is not None and len(done.caught) == len(done.effective) else NOT_ALL
 
 
-def _chosen(only: list[str] | None) -> list[type[Mutant]]:
-    from premortem.drill import mutants
+def _chosen(only: list[str] | None) -> list[type[Change]]:
+    from premortem import changes
 
+    known = changes.of("harm")
     if not only:
-        return list(mutants.ALL)
-    known = {each.name: each for each in mutants.ALL}
+        return list(known.values())
     names = [name.strip() for words in only for name in words.split(",")]
     for name in names:
         if name not in known:

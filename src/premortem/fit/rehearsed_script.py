@@ -12,7 +12,9 @@ from typing import Any
 
 from torch import nn
 
-from premortem.fit import changes, gpus, session, templates
+from premortem import changes
+from premortem.changes.reach import Reach
+from premortem.fit import gpus, session, templates
 from premortem.fit.late_changes import LateSubscriptions, TooLate
 from premortem.fit.levers import Lever, Levers
 from premortem.fit.prediction import needed, predict
@@ -61,7 +63,7 @@ class Child:
 
     def _put_on(self, points: Subscriptions) -> None:
         for name in self.order.get("changes", ()):
-            changes.by_name(name).apply(points)
+            changes.of("memory")[name](Reach(points=points), changes.RunDescription(device="cuda")).put_on()
 
     def _reached(self, place: str) -> None:
         """The script is at a place from which other rehearsals can go on; this may be one of them."""
@@ -92,12 +94,12 @@ class Child:
 
     def result(self) -> dict[str, Any]:
         found = self._result()
-        wanted = (
-            [change for change in changes.ALL if change.wanted(found)]
-            if found["templates"] is not None
-            else []
-        )
-        found["wanted"] = [{key: getattr(each, key) for key in ("name", "title", "cost")} for each in wanted]
+        run = changes.RunDescription(**found["run"])
+        found["wanted"] = [
+            {"name": name, "title": cls.memory.title, "cost": cls.memory.cost}
+            for name, cls in changes.of("memory").items()
+            if found["templates"] is not None and cls.memory and not (cls.absent(run) or cls.prevented(run))
+        ]
         return found
 
     def _result(self) -> dict[str, Any]:
@@ -131,7 +133,7 @@ class Child:
             "needed": needed(trace, predicted),
             "templates": templates.usable(self.templates) if self.templates is not None else None,
             "seconds": round(time.monotonic() - self.started, 2),
-            **self.facts.found(self.rehearsal),
+            "run": self.facts.found(self.rehearsal),
         }
 
 

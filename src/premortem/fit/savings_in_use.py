@@ -9,7 +9,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils import checkpoint as checkpoints
 
-from premortem.fit.changes.checkpointing import repeated
+from premortem.changes.checkpointing import repeated
 from premortem.points import Subscriptions
 
 
@@ -41,24 +41,21 @@ class Facts:
         points.replace(checkpoints.CheckpointFunction, "apply", staticmethod(reentrant))
 
     def found(self, rehearsal: Any) -> dict[str, Any]:
+        """The fields of a `RunDescription`."""
         trace = rehearsal.trace()
         low = {"bfloat16", "float16"}
         made = [a for a in trace.allocations if a.kind == "activations"]
         model = rehearsal.model
+        updating = [a.op for a in trace.allocations if a.phase == "optimizer"]
         return {
-            "knows_bf16": rehearsal.gpu.capability >= (8, 0),
-            "checkpointed": self.checkpointed,
+            "device": "cuda",
+            "bfloat16": rehearsal.gpu.capability >= (8, 0),
+            "checkpoints": self.checkpointed,
             "zeroed_in_place": self.zeroed_in_place,
             "low_precision": any(a.dtype in low and a.bytes for a in made),
             "optimizers": rehearsal.optimizer_names(),
-            "optimizer_ways": sorted(
-                {
-                    "foreach"
-                    for a in trace.allocations
-                    if a.op.startswith("_foreach_") and a.phase == "optimizer"
-                }
-            ),
-            "convolutions": any(a.op == "convolution" and len(a.shape) == 4 for a in made),
+            "foreach": any(op.startswith("_foreach_") for op in updating),
+            "convolutions": sum(a.op == "convolution" and len(a.shape) == 4 for a in made),
             "channels_last": any(map(_last, model.modules())) if model is not None else False,
             "repeated_blocks": len(repeated(model)) if model is not None else 0,
         }

@@ -10,7 +10,7 @@ are ordered by `order`, then by when they came: a later one goes around an earli
 back in its place, and while scripting looks at torch's source (`lifting.py`) all originals are.
 """
 
-from premortem.points.disguise import passes_on, unseen
+from premortem.points.disguise import caller, passes_on, unseen
 from premortem.points.hooks import after_optimizer_steps, before_optimizer_steps
 from premortem.points.point import OVER, UNDER, Subscriptions
 
@@ -20,6 +20,7 @@ __all__ = [
     "Subscriptions",
     "after_optimizer_steps",
     "before_optimizer_steps",
+    "caller",
     "passes_on",
     "unseen",
 ]

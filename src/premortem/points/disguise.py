@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -32,6 +33,9 @@ def passes_on(function: F) -> F:
 def dress(switch: Any, original: Any, name: str) -> Any:
     """Give a function the name, the documentation and the signature of the one that it stands for."""
     functools.update_wrapper(switch, original)
+    # Dynamo takes what stands here instead: it compiles the original, as if nothing were there, and finds what it has
+    # compiled before. That goes for functions of C's too (attention is one).
+    switch._torchdynamo_inline = original
     if not isinstance(original, types.FunctionType):
         # A function of C's is found, and pickled, as an attribute of the module that shows it.
         switch.__module__ = getattr(original, "__module__", None) or "torch"
@@ -41,8 +45,6 @@ def dress(switch: Any, original: Any, name: str) -> Any:
         original, "__wrapped__"
     ):  # else `inspect` follows it, or does not, as it does for the original
         switch.__signature__ = inspect.signature(original)
-    # Dynamo takes what stands here instead: it compiles the original, as if nothing were there.
-    switch._torchdynamo_inline = original
     return switch
 
 
@@ -76,3 +78,11 @@ def is_ours(frame: types.FrameType) -> bool:
     # By the module's name rather than its folder: a script that lies beside premortem is the user's.
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and name.partition(".")[0] == "premortem"
+
+
+def caller() -> types.FrameType:
+    """Who called a point, asked from inside a layer: the first frame that is not ours."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_ours(frame):
+        frame = frame.f_back
+    return frame

@@ -7,11 +7,12 @@ import itertools
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from premortem.points.disguise import dress, forget_our_frames, passes_on
 
 Make = Callable[[Any], Any]
+Guard = Callable[[], bool]
 UNDER = -1  # beneath what watches: what the machine does to a script
 OVER = 1  # above it: what a change makes the script do
 
@@ -19,9 +20,21 @@ _NUMBERS = itertools.count()
 _points: dict[tuple[int, str], Point] = {}  # by their owner and name
 
 
+class Layer(NamedTuple):
+    """What one subscriber puts around a call."""
+
+    order: int
+    number: int
+    make: Make
+    subscriber: Subscriptions
+    quiet: Make | None  # in the place of `make` while the subscriber is silent; None: then it is not there
+    guarded: bool  # it hears a call only if its subscriber's guard says so
+
+
 class Point:
     __slots__ = (
         "_chain",
+        "_chains",
         "_home",
         "_layers",
         "_own",
@@ -40,7 +53,8 @@ class Point:
         self.original = vars(owner)[name] if self._own else getattr(owner, name)
         self._static = isinstance(self.original, (staticmethod, classmethod))
         self._home = _home(owner, self.original)
-        self._layers: list[tuple[int, int, Make]] = []
+        self._layers: list[Layer] = []
+        self._chains: dict[frozenset[int], Any] = {}  # by who is silent
         self.call: Any = getattr(owner, name)
         self.switch: Any = (
             StandIn(self)
@@ -58,19 +72,27 @@ class Point:
         there = vars(self.owner)
         return there.get(self.name) is self.original if self._own else self.name not in there
 
-    def add(self, make: Make, order: int) -> tuple[int, int, Make]:
-        layer = (order, next(_NUMBERS), make)
+    def add(self, layer: Layer) -> None:
         self._layers.append(layer)
         self._layers.sort(key=lambda each: each[:2])
-        self._compose()
+        self._chains.clear()
+        self.choose()
         self.show()
-        return layer
 
-    def remove(self, layer: tuple[int, int, Make]) -> None:
+    def remove(self, layer: Layer) -> None:
         self._layers.remove(layer)
-        self._compose()
+        self._chains.clear()
+        self.choose()
         if not self._layers:
             self.hide()
+
+    def choose(self) -> None:
+        """Whoever subscribed has become silent, or speaks again. Both ways are made once; then this is one assignment."""
+        silent = frozenset(id(each.subscriber) for each in self._layers if each.subscriber.silent)
+        chain = self._chains.get(silent)
+        if chain is None:
+            chain = self._chains[silent] = self._compose(silent)
+        self.call = self._chain = chain
 
     def pass_by(self, straight: Any) -> None:
         """Until `heed`, calls go `straight` there instead of to the only layer; several layers are always called."""
@@ -98,13 +120,21 @@ class Point:
         if self._home is not None and vars(self._home).get(self.original.__name__) is self.switch:
             setattr(self._home, self.original.__name__, self.original)
 
-    def _compose(self) -> None:
+    def _compose(self, silent: frozenset[int]) -> Any:
         call = self._original()
-        for _, _, make in self._layers:
-            made = make(call)
-            layer: Any = made.__func__ if isinstance(made, staticmethod) else made
-            call = functools.update_wrapper(passes_on(layer), call)
-        self.call = self._chain = call
+        for (subscriber, guarded), layers in itertools.groupby(
+            self._layers, key=lambda each: (each.subscriber, each.guarded)
+        ):
+            beneath = call
+            for layer in layers:
+                make = layer.quiet if id(subscriber) in silent else layer.make
+                if make is not None:
+                    made = make(call)
+                    inner: Any = made.__func__ if isinstance(made, staticmethod) else made
+                    call = functools.update_wrapper(passes_on(inner), call)
+            if guarded and call is not beneath:
+                call = _guarded(subscriber.guard, call, beneath)
+        return call
 
     def _original(self) -> Any:
         return self.original.__get__(None, self.owner) if self._static else self.original
@@ -119,6 +149,15 @@ class Point:
 
         dressed = dress(passes_on(switch), original, self.name)
         return staticmethod(dressed) if self._static else dressed
+
+
+def _guarded(guard: Guard, layers: Any, beneath: Any) -> Any:
+    """One check for all layers of a subscriber: another thread, a compiler, our own use of torch pass them by."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return layers(*args, **kwargs) if guard() else beneath(*args, **kwargs)
+
+    return functools.update_wrapper(passes_on(call), layers)
 
 
 def _home(owner: Any, original: Any) -> Any:
@@ -172,21 +211,45 @@ def installed() -> list[Point]:
 
 
 class Subscriptions:
-    """Layers that belong together: put on one by one, and taken off together."""
+    """Layers that belong together: put on one by one, silent together, and taken off together."""
 
-    def __init__(self, *, passing: bool = False) -> None:
+    def __init__(self, guard: Guard = lambda: True, *, passing: bool = False) -> None:
+        self.guard = guard  # for layers that are `guarded`
+        self.silent = False
         self._passing = passing  # they come and go while the script runs
         self._held: list[Callable[[], None]] = []
+        self._changing: dict[Point, None] = {}  # points where a layer is another one in silence
 
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def add(self, owner: Any, name: str, make: Make, *, order: int = 0) -> Point:
-        """Put `make(call)` around the function `owner.name`."""
+    def add(
+        self,
+        owner: Any,
+        name: str,
+        make: Make,
+        *,
+        order: int = 0,
+        quiet: Make | bool | None = True,
+        guarded: bool = False,
+    ) -> Point:
+        """Put `make(call)` around the function `owner.name`. While these subscriptions are silent it stays there, unless
+        it is not to be there then (`quiet=None`), or another one in its place (`quiet=make`)."""
         there = point(owner, name, passing=self._passing)
-        layer = there.add(make, order)
+        silently = make if isinstance(quiet, bool) else quiet
+        layer = Layer(order, next(_NUMBERS), make, self, silently, guarded)
+        if silently is not make:
+            self._changing[there] = None
+        there.add(layer)
         self._held.append(lambda: there.remove(layer))
         return there
+
+    def silence(self, silent: bool) -> None:
+        """A switch for all of them. Nothing of torch's is touched: the same functions stay in their places."""
+        if silent != self.silent:
+            self.silent = silent
+            for each in self._changing:
+                each.choose()
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """Put a value in the place of `owner.name`, whatever it is: a class, a property, a number, another function."""
@@ -207,5 +270,6 @@ class Subscriptions:
         self._held.append(put_back)
 
     def end(self) -> None:
+        self._changing.clear()
         while self._held:
             self._held.pop()()

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from premortem.lint.source import Source
 from premortem.lint.tree import argument, constant, last_name
 
-_FLAGS = frozenset(("store_true", "store_false", "BooleanOptionalAction"))
-
 
 @dataclass(frozen=True)
 class Option:
@@ -25,10 +23,6 @@ class Option:
     given: str | None  # on the command line, as text
     file: str
     line: int
-
-    @property
-    def is_flag(self) -> bool:
-        return self.action in _FLAGS
 
     @property
     def value(self) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -69,4 +69,3 @@ class Part:
 
 
 Survey = Callable[[Project, Tell], Part]
-Surveys = Sequence[Survey]

@@ -69,9 +69,7 @@ class Attachment:
         )
         custody = ParameterAudit(session, self.optimizers, models, self.backwards, self.states)
         self.recorder = Recorder(session, models, self.optimizers, self.backwards)
-        session.rest = Rest(session, self.optimizers, models, self.backwards)
-        session.rest.given.append(self.recorder.called)
-        session.rest.compared.append(self.recorder.compared)
+        session.rest = Rest(session, self.optimizers)
         self.trail = ShapeTrail(session)
         self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs)
@@ -87,6 +85,7 @@ class Attachment:
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
+        self.resuming = Resuming(session, self.optimizers, self.schedulers, self.scalers)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -106,7 +105,7 @@ class Attachment:
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),
-            Resuming(session, self.optimizers, self.schedulers, self.scalers),
+            self.resuming,
             Compiling(session, self.op_audit, nonfinite_origin.microscope_schedule),
             Capturing(session),
             nonfinite_origin.microscope_schedule,
@@ -118,6 +117,12 @@ class Attachment:
         for probe in probes:
             probe.install()
         self.optimizers.after_step.append(self._step_ended)
+        self.optimizers.heeds = self._heeds
+
+    def _heeds(self) -> bool:
+        """Before a rested step: whether it is more than any other."""
+        waiting = self.states.fresh or self.recorder.moving or self.resuming.waiting
+        return bool(self.session.rest.careful or not self.stats.checked or waiting)
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         if self.session.resting:

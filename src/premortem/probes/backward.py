@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from premortem.events import Backward, GradTaken, GraphWalked, Loose, Site
+from premortem.points import passes_on
 from premortem.probes.graph import Root, Tag, root_of, unscaled, walk
 from premortem.probes.loss_meaning import crossed, feeds, sense
 from premortem.probes.manual_updates import ByHand
@@ -19,6 +21,8 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, tensors_in, user_name, user_site
 
 _REMEMBERED = 4096
+_MOST_WALKS = 8  # of the graphs that one line sends backward in one step: a closure is called twenty times
+_UNKNOWN = Root(1.0, "", False)
 
 
 class Backwards:
@@ -43,14 +47,15 @@ class Backwards:
         self.losses: deque[torch.Tensor] = deque(maxlen=64)
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
+        self._walks: Counter[Site | None] = Counter()  # backward passes of this step, by their line
         self.begins: list[Callable[[], None]] = []  # called around each pass, in every gear
         self.ends: list[Callable[[], None]] = []
         # Memory ran out in a backward pass: whether the script may go on as if it had not.
         self.out_of_memory: Callable[[Exception, Site | None], bool] | None = None
 
     def install(self) -> None:
-        self.session.patch(torch.autograd, "backward", self._wrap)
-        self.session.around(torch.autograd, "grad", before=self._differentiated)
+        self.session.layer(torch.autograd, "backward", self._wrap, quiet=self._wrap_counted)
+        self.session.around(torch.autograd, "grad", before=self._differentiated, quiet=None)
 
     def _differentiated(self, *args: Any, **kwargs: Any) -> None:
         """`autograd.grad` (an attack, a penalty, an inner loop) uses forwards as a backward does."""
@@ -62,52 +67,81 @@ class Backwards:
         session = self.session
 
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not session.listening():
-                return original(tensors, *args, **kwargs)
-            leftovers, at, root = False, None, Root(1.0, "", False)
-            rested = session.resting
+            leftovers, at, root = False, None, _UNKNOWN
             with session.looking_at("backward"):
-                if rested:
-                    session.rest.backward(tensors)
-                else:
-                    at = user_site()
-                    root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root
-                    leftovers = self._starts(tensors, at)
-                for begins in self.begins:
-                    begins()
-            session.in_backward = True
-            failed: Exception | None = None
-            result = None
-            try:
-                result = original(tensors, *args, **kwargs)
-            except Exception as error:
-                with session.looking_at("backward"):
-                    self._ended(tensors, at, leftovers, root, error=str(error))
-                if not isinstance(error, torch.cuda.OutOfMemoryError):
-                    raise
-                failed = error
-            finally:
-                session.in_backward = False
-                if self.ends:
-                    with session.looking_at("backward"):
-                        for ends in self.ends:
-                            ends()
-            if failed is not None:  # outside of `except`, which would keep what the failed pass has made
-                if self.out_of_memory is None or not self.out_of_memory(failed, at):
-                    raise failed
-                return None
-            if not rested:
-                with session.looking_at("backward"):
-                    self._ended(tensors, at, leftovers, root)
+                at = user_site()
+                root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root
+                leftovers = self._starts(tensors, at)
+            ended = functools.partial(self._ended, tensors, at, leftovers, root)
+            result = self._run(original, tensors, args, kwargs, at, ended)
+            with session.looking_at("backward"):
+                ended()
             return result
 
         return backward
+
+    def _wrap_counted(self, original: Any) -> Any:
+        """In a rested step. A loss on the CPU is looked at, as ever."""
+        session, rest = self.session, self.session.rest
+
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            rest.dark = True
+            rest.backwards += 1
+            try:
+                self._count(tensors)
+            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+                session.fault("backward", error)
+            ended = functools.partial(self._ended, tensors, None, False, _UNKNOWN)
+            return self._run(original, tensors, args, kwargs, None, ended)
+
+        return backward
+
+    def _count(self, tensors: Any) -> None:
+        roots = [tensors] if type(tensors) is torch.Tensor else tensors_in(tensors)
+        if not roots or roots[0].numel() != 1:
+            return
+        loss = unscaled(roots[0])
+        self.losses.append(loss)
+        if loss.device.type == "cpu" and not loss.is_complex() and not self.session.rest.lost(loss.item()):
+            with self.session.looking_at("backward"):
+                self.nonfinite_origin.before(roots[0], user_site())
+
+    @passes_on
+    def _run(
+        self, original: Any, tensors: Any, args: Any, kwargs: Any, at: Site | None, ended: Callable[..., None]
+    ) -> Any:
+        session = self.session
+        if self.begins:
+            with session.looking_at("backward"):
+                for begins in self.begins:
+                    begins()
+        session.in_backward = True
+        try:
+            return original(tensors, *args, **kwargs)
+        except Exception as error:
+            with session.looking_at("backward"):
+                ended(error=str(error))
+            if not isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            failed = error
+        finally:
+            session.in_backward = False
+            if self.ends:
+                with session.looking_at("backward"):
+                    for ends in self.ends:
+                        ends()
+        # Outside of `except`, which would keep what the failed pass has made.
+        if self.out_of_memory is None or not self.out_of_memory(failed, at):
+            raise failed
+        return None
 
     def _starts(self, tensors: Any, at: Site | None) -> bool:
         self._untrained = self.models.untrained()
         self.byhand.backward_starts(at)
         roots = tensors_in(tensors)
-        if self.session.auditing and roots:
+        self.session.rest.backwards += 1
+        self._walks[at] += 1
+        if self.session.auditing and roots and self._walks[at] <= _MOST_WALKS:
             self._walk(roots[0], at)
         if roots:
             self.nonfinite_origin.before(roots[0], at)
@@ -202,4 +236,5 @@ class Backwards:
     def step_ended(self) -> None:
         self.reached.clear()
         self.looked = False
+        self._walks.clear()
         self.losses.clear()

@@ -23,11 +23,11 @@ class Clipping:
         # Two names for one function: `torch.nn.utils.clip_grad_norm_` is what people call.
         for owner in (utils, clip_grad):
             for name, after in (("clip_grad_norm_", self._by_norm), ("clip_grad_value_", self._by_value)):
-                self.session.around(owner, name, after=after, resting=self._rested)
+                self.session.around(owner, name, after=after, quiet=self._count)
 
-    def _rested(self, *args: Any, **kwargs: Any) -> None:
+    def _count(self, *args: Any, **kwargs: Any) -> None:
         self.calls += 1
-        self.session.rest.clipped(*args, **kwargs)
+        self.session.rest.clips += 1
 
     def _by_norm(
         self, note: Any, norm: Any, parameters: Any, max_norm: Any = None, *args: Any, **kw: Any
@@ -41,7 +41,7 @@ class Clipping:
         self._tell("value", float(kw.get("clip_value", clip_value)), None)
 
     def _tell(self, kind: str, limit: float, norm: float | None) -> None:
-        self.calls += 1
+        self._count()
         self.optimizers.gradients_replaced()
         tracks = [track for track in self.optimizers.live() if track.steps]
         self.session.emit(

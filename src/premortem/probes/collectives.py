@@ -63,11 +63,11 @@ class Collectives:
         if torch.distributed.is_available():
             for name in _CALLS:
                 if hasattr(torch.distributed, name):
-                    self.session.patch(torch.distributed, name, functools.partial(self._covered, name))
+                    self.session.layer(torch.distributed, name, functools.partial(self._covered, name))
 
     def _covered(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self.session.listening() or self.off:
+            if self.off:
                 return original(*args, **kwargs)
             group = kwargs.get("group") or next((a for a in args if isinstance(a, _group())), None)
             if group is not None and group is not torch.distributed.group.WORLD:

@@ -32,17 +32,16 @@ class Draws:
 
     def install(self) -> None:
         for name in WATCHED:
-            self.session.patch(torch, name, functools.partial(self._wrap, name))
+            self.session.layer(torch, name, functools.partial(self._wrap, name), quiet=None)
 
     def _wrap(self, name: str, original: Any) -> Any:
         session = self.session
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if not torch.compiler.is_compiling() and session.listening():
-                grad = torch.is_grad_enabled()
-                with session.looking_at("draws"):
-                    self._drawn(name, result, grad)
+            grad = torch.is_grad_enabled()
+            with session.looking_at("draws"):
+                self._drawn(name, result, grad)
             return result
 
         return wrapper

@@ -21,28 +21,30 @@ class Questions:
 
     def install(self) -> None:
         for name in WATCHED:
-            self.session.patch(torch, name, self._wrap)
-            self.session.patch(torch.Tensor, name, self._wrap)
+            self.session.layer(torch, name, self._wrap)
+            self.session.layer(torch.Tensor, name, self._wrap)
 
     def _wrap(self, original: Any) -> Any:
         session = self.session
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if not torch.compiler.is_compiling() and session.listening() and args:
+            if args and is_loss(args[0]):
                 with session.looking_at("questions"):
                     self._asked(args[0])
             return result
 
         return wrapper
 
-    def _asked(self, tensor: Any) -> None:
-        """About a scalar with a graph: a loss. On a GPU nobody waits for its value."""
-        if not isinstance(tensor, torch.Tensor) or tensor.grad_fn is None or tensor.numel() != 1:
-            return
-        if tensor.device.type != "cpu" or tensor.is_complex():
-            return
-        value, at = float(tensor.detach()), user_site()
-        self.session.emit(LossTested(step=self.session.step, at=at, value=value))
+    def _asked(self, loss: torch.Tensor) -> None:
+        value, at = loss.item(), user_site()
+        if not self.session.resting or not math.isfinite(value):
+            self.session.emit(LossTested(step=self.session.step, at=at, value=value))
         if not math.isfinite(value):
-            self.nonfinite_origin.asked(tensor, value, at)
+            self.nonfinite_origin.asked(loss, value, at)
+
+
+def is_loss(tensor: Any) -> bool:
+    """A scalar with a graph. On a GPU nobody waits for its value."""
+    scalar = isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None and tensor.numel() == 1
+    return scalar and tensor.device.type == "cpu" and not tensor.is_complex()

@@ -54,7 +54,7 @@ class Loaders:
     def install(self) -> None:
         session = self.session
         session.around(DataLoader, "__iter__", before=self._starts, after=self._started)
-        session.patch(_BaseDataLoaderIter, "__next__", self._wrap_next)
+        session.layer(_BaseDataLoaderIter, "__next__", self._wrap_next, quiet=self._wrap_counted)
 
     def _starts(self, loader: DataLoader[Any]) -> None:
         key = self.session.loaders.of(loader)
@@ -107,35 +107,56 @@ class Loaders:
 
         def __next__(iterator: Any) -> Any:  # noqa: N807
             epoch = self.epochs.get(iterator)
-            followed = epoch.followed if epoch is not None and session.listening() else None
+            followed = epoch.followed if epoch is not None else None
             if followed:
                 with session.looking_at("loader"):
                     self.datasets.around_batch(followed, inside=False)
             try:
                 batch = original(iterator)
             except StopIteration:
-                if session.listening():
-                    with session.looking_at("loader"):
-                        self._ran_out(iterator)
-                raise
-            if session.listening():
                 with session.looking_at("loader"):
-                    if followed:
-                        self.datasets.around_batch(followed, inside=True)
-                    self._drawn(iterator, batch)
+                    self._ran_out(iterator)
+                raise
+            with session.looking_at("loader"):
+                if followed:
+                    self.datasets.around_batch(followed, inside=True)
+                if epoch is not None:
+                    self._drawn(epoch, batch)
             return batch
 
         return __next__
 
-    def _drawn(self, iterator: Any, batch: Any) -> None:
-        epoch = self.epochs.get(iterator)
-        if epoch is None:
-            return
+    def _wrap_counted(self, original: Any) -> Any:
+        """In a rested step: which batch it is, and what a replay needs of it."""
+        session = self.session
+
+        def __next__(iterator: Any) -> Any:  # noqa: N807
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                with session.looking_at("loader"):
+                    self._ran_out(iterator)
+                raise
+            epoch = self.epochs.get(iterator)
+            if epoch is not None:
+                try:
+                    self._count(epoch, batch)
+                except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+                    session.fault("loader", error)
+            return batch
+
+        return __next__
+
+    def _count(self, epoch: Epoch, batch: Any) -> None:
         epoch.batches += 1
         self._draws.append(Draw(self.session.step, epoch.key, epoch.batches))
-        self.recent.drawn(batch)
+        tensors = tensors_in(batch)
         for hears in self.on_batch:
-            hears(epoch.key, batch, tensors_in(batch))
+            hears(epoch.key, batch, tensors)
+
+    def _drawn(self, epoch: Epoch, batch: Any) -> None:
+        self._count(epoch, batch)
+        self.recent.drawn(batch)
         if epoch.batches == 1 or epoch.batches % 16 == 0 or self.session.auditing:
             self.session.emit(
                 BatchDrawn(

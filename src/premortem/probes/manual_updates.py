@@ -35,7 +35,7 @@ class ByHand:
             and any(look(ref) != value for ref, value in self._pairs())
         )
         if moved:
-            self.session.step += 1
+            self.session.advance()
             self.session.emit(
                 OptimizerStep(
                     step=self.session.step, at=at, optimizer=0, kind="by hand", lrs=(), uphill=self._uphill()

@@ -38,6 +38,7 @@ from premortem.probes.session import (
     fingerprint,
     result_discarded,
     sampled,
+    tensors_given,
     tensors_in,
     user_name,
     user_site,
@@ -50,6 +51,16 @@ T = TypeVar("T")
 _DESCRIBED_EVERY = 64  # steps, in cruise
 _NOW_AND_THEN = 32  # steps: how often a model that is called in each of them is looked at
 _LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
+# Calls with gradients between two steps: a cell that is called for each moment of a series says nothing new after these.
+_MOST_LOOKED_INTO = 64
+_MOST_TOLD = 256
+
+
+Variant = tuple[int, bool, bool]  # id() of a module, its mode, and whether gradients are on
+
+
+def variant_of(module: nn.Module) -> Variant:
+    return id(module), module.training, torch.is_grad_enabled()
 
 
 class Model:
@@ -85,12 +96,16 @@ class Models:
         ] = []  # a root, and what it is given
         # audit: a root has run, what it was given and what it gave
         self.on_result: list[Callable[[Model, Forward, Any, Any, Any], None]] = []
+        self.on_given: list[
+            Callable[[Model, bool, list[torch.Tensor]], None]
+        ] = []  # the same, also in a rested step
         self.on_layer: list[Callable[[Model, nn.Module], None]] = []  # audit: a layer has run
         # What a root is called through, by its key, with its own call as the first argument (premortem.actions.smaller_batches).
         self.instead: dict[int, Callable[..., Any]] = {}
         # Memory ran out in a root: told of the error, the root's own call, and what it was given. Raises, or mends.
         self.out_of_memory: Callable[[Exception, nn.Module, Callable[..., Any], Any, Any], Any] | None = None
         self.depth = 0
+        self._in_a_row = 0  # calls of roots since the last step
         self.births: dict[int, tuple[weakref.ref[nn.Module], int]] = {}
         self.noisy_train = 0  # dropout and batch-norm calls in the current forward, by the mode they ran in
         self.noisy_eval = 0
@@ -126,7 +141,7 @@ class Models:
     def install(self) -> None:
         self.session.around(nn.Module, "__init__", before=self._born)
         self.session.around(nn.Module, "__setstate__", before=self._born)
-        self._point = self.session.patch(nn.Module, "__call__", self._wrap_call)
+        self._point = self.session.layer(nn.Module, "__call__", self._wrap_call, quiet=self._wrap_counted)
         self._watch_noise()
 
     def _born(self, module: nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -154,22 +169,19 @@ class Models:
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if not torch.compiler.is_compiling():
-                    p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
-                    if p:
-                        self.noisy_train += 1
-                        self.forgotten += 1
+                p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+                if p:
+                    self.noisy_train += 1
+                    self.forgotten += 1
                 return original(*args, **kwargs)
 
             return wrapper
 
-        self.session.patch(functional, "scaled_dot_product_attention", make)
+        self.session.layer(functional, "scaled_dot_product_attention", make, quiet=None)
 
     def _count_noise(self, owner: Any, name: str, position: int, default: bool, rate: int | None) -> None:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if torch.compiler.is_compiling():
-                    return original(*args, **kwargs)
                 told = len(args) > position or "training" in kwargs
                 training = args[position] if len(args) > position else kwargs.get("training", default)
                 if rate is None:
@@ -185,47 +197,43 @@ class Models:
                     if rate is None:
                         self._statistics.append(tuple(args[1:3]))
                 result = original(*args, **kwargs)
-                if self._audit and rate is not None and p and training and self.session.listening():
+                if self._audit and rate is not None and p and training:
                     with self.session.looking_at("dropout"):
                         self.activation(name, result, 0.0, probability=float(p))
                 return result
 
             return wrapper
 
-        self.session.patch(owner, name, make)
+        self.session.layer(owner, name, make, quiet=None)
+
+    def _straight(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Where inner calls go that nobody looks at. torch's own `__call__` only asks whether the module is compiled."""
+        plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
+        return nn.Module._call_impl if plain and not self.session.compiling_used else original
 
     def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session = self.session
-        # Where inner calls go that nobody looks at. torch's own `__call__` only asks whether the module is compiled.
-        plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
-        straight = nn.Module._call_impl if plain else original
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             if self.depth:
-                if not self._audit or not session.listening():
+                if not self._audit:
                     return original(module, *args, **kwargs)
                 result = original(module, *args, **kwargs)
                 with session.looking_at("layer"):
                     self._layer(module, args, kwargs, result)
                 return result
-            if torch.compiler.is_compiling() or not session.listening():
-                return original(module, *args, **kwargs)
-            if session.resting and session.rest.takes(module, args, kwargs):
-                self.depth = 1
-                self._point.pass_by(original if session.compiling_used else straight)
-                try:
-                    return self._run(original, module, args, kwargs)
-                finally:
-                    self.depth = 0
-                    self._point.heed()
             if not self._has_weights(module) or transforming():
                 result = original(module, *args, **kwargs)
                 if not torch.is_grad_enabled():
                     with session.looking_at("criterion"):
                         self._judged(result)
                 return result
-            if session.resting:
-                session.rest.disturb()
+            if torch.is_grad_enabled():  # else an evaluation, which is told whole
+                self._in_a_row += 1
+                if self._in_a_row > _MOST_TOLD and (variant := variant_of(module)) in session.rest.calls:
+                    return self._count(
+                        original, variant, session.rest.known.get(variant), module, args, kwargs
+                    )
             self.depth = 1
             try:
                 note = None
@@ -233,7 +241,7 @@ class Models:
                 with session.looking_at("forward"):
                     note = self._enter(module, args, kwargs, grad)
                 if not self._audit:
-                    self._point.pass_by(original if session.compiling_used else straight)
+                    self._point.pass_by(self._straight(original))
                 result = self._run(original, module, args, kwargs)
                 with session.looking_at("forward"):
                     self._leave(module, note, grad, args, kwargs, result)
@@ -244,6 +252,62 @@ class Models:
                 self._audit = False
 
         return __call__
+
+    def _wrap_counted(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """In a rested step: which models were called, and in which mode."""
+        session, told, count = self.session, self._wrap_call(original), self._count
+        rest, weightless, grad_enabled = session.rest, self._weightless, torch.is_grad_enabled
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if self.depth:
+                return original(module, *args, **kwargs)
+            variant = (id(module), module.training, grad_enabled())
+            model = rest.usual.get(variant)
+            if model is None or model.module() is not module:
+                known = weightless.get(id(module))
+                if (
+                    (known is not None and known() is module)
+                    or not self._has_weights(module)
+                    or transforming()
+                ):
+                    return original(module, *args, **kwargs)
+                model = rest.known.get(variant)
+                new = model is None or model.module() is not module
+                rest.meets(variant, new=new)
+                if not session.resting:
+                    return told(module, *args, **kwargs)
+            return count(original, variant, model, module, args, kwargs)
+
+        return __call__
+
+    @passes_on
+    def _count(
+        self,
+        original: Callable[..., Any],
+        variant: Variant,
+        model: Model | None,
+        module: nn.Module,
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        rest = self.session.rest
+        rest.calls[variant] = None
+        rest.dark = True
+        if model is not None:
+            self.current = model
+            try:
+                inputs = tensors_given(args, kwargs)
+                for hears in self.on_given:
+                    hears(model, variant[2], inputs)
+            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+                self.session.fault("forward", error)
+        self.depth = 1
+        self._point.pass_by(self._straight(original))
+        try:
+            return self._run(original, module, args, kwargs)
+        finally:
+            self.depth = 0
+            self._point.heed()
 
     def _judged(self, result: Any) -> None:
         number = isinstance(result, torch.Tensor) and result.dim() == 0 and result.device.type == "cpu"
@@ -275,15 +339,16 @@ class Models:
         session = self.session
         for listener in list(self.before_forward):
             listener()
-        self._audit = session.auditing and not session.compiling_used
+        self._audit = session.auditing and not session.compiling_used and self._in_a_row <= _MOST_LOOKED_INTO
         self.autocast = self._audit and torch.is_autocast_enabled("cpu")
         model = self._model(module)
         self.current = model
         self.noisy_train = self.noisy_eval = self.forgotten = 0
         self._statistics = []
         self._layers = []
-        inputs = tensors_in((args, kwargs))
-        for hears in self.on_call:
+        session.rest.called((id(module), module.training, grad), model)
+        inputs = tensors_given(args, kwargs)
+        for hears in (*self.on_call, *self.on_given):
             hears(model, grad, inputs)
         first = inputs[0] if inputs else None
         same = False
@@ -732,6 +797,7 @@ class Models:
         session.emit(WeightsSeen(step=session.step, model=model.key, checksum=checksum(list(parameters))))
 
     def step_ended(self) -> None:
+        self._in_a_row = 0
         self.ran.clear()
         self.ran_without_grad.clear()
         self.in_training.clear()

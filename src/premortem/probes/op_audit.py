@@ -1,8 +1,8 @@
 """The audit gear's lens: single operations that cut graphs, scramble shapes, saturate or mask.
 
-The functions are replaced only while a step is audited, so a cruising step never pays for them. They are
-plain replacements of attributes, not a dispatch or function mode: a mode would have to be left in the order
-it was entered, around code that is not ours, and switches off torch's fast paths.
+Its layers come with the first audited step, and are switches that are off between two audits, until the loop first rests:
+then they go, and a later audit brings them for its own steps. They are layers at points, not a dispatch or function mode: a
+mode would have to be left in the order it was entered, around code that is not ours, and switches off torch's fast paths.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
-from premortem.points import Subscriptions
+from premortem.points import Subscriptions, caller
 from premortem.probes.graph import leads_to, name_of
 from premortem.probes.graph_values import birth_of
 from premortem.probes.loss_meaning import softmax_dimension
@@ -63,15 +63,15 @@ class OpAudit:
         self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
         self.cuts = 0
         self.cut_at: Counter[Site | None] = Counter()
-        self._audited = Subscriptions(passing=True)
-        self._masks = Subscriptions(passing=True)
+        self._audited = Subscriptions(session.listening, passing=True)
+        self._masks = Subscriptions(session.listening, passing=True)
 
     def install(self) -> None:
         self.models.before_forward.append(self.first_focus)
 
     def remove(self) -> None:
-        self._set(False)
-        self._watch_masks(False)
+        self._audited.end()
+        self._masks.end()
 
     def first_focus(self) -> None:
         """From the first forward on, not from the first import: when dynamo is imported (which building an
@@ -81,12 +81,18 @@ class OpAudit:
             self.focus()
 
     def focus(self) -> None:
-        """Called at every step: on in the audit gear, off in cruise and out of the compiler's way."""
+        """Called at every told step: on in the audit gear, off in cruise and out of the compiler's way."""
         self.cuts = 0
         self.cut_at.clear()
-        ready = "torch._dynamo" in sys.modules and not self.session.compiling_used
-        self._set(ready and self.session.auditing)
+        session = self.session
+        ready = "torch._dynamo" in sys.modules and not session.compiling_used
         self._watch_masks(ready)
+        auditing = ready and session.auditing
+        if auditing and not self._audited:
+            self._put_on()
+        elif self._audited and not auditing and (not ready or session.step >= session.rest.after):
+            self._audited.end()
+        self._audited.silence(not auditing)
 
     def _watch_masks(self, on: bool) -> None:
         """nan_to_num is rare and the fault may come late: it is watched in both gears."""
@@ -98,53 +104,51 @@ class OpAudit:
         for owner in (torch, torch.Tensor):
             for name in ("nan_to_num", "nan_to_num_", "nanmean", "nansum"):
                 if hasattr(owner, name):
-                    self._masks.add(owner, name, functools.partial(self._masking, name.rstrip("_")))
+                    mask = functools.partial(self._masking, name.rstrip("_"))
+                    self._masks.add(owner, name, mask, guarded=True)
 
-    def _set(self, on: bool) -> None:
-        if on == bool(self._audited):
-            return
-        if not on:
-            self._audited.end()
-            return
+    def _put_on(self) -> None:
         tensor = torch.Tensor
         for name, op in _CUTS.items():
-            self._audited.add(tensor, name, functools.partial(self._cutting, op))
+            self._add(tensor, name, functools.partial(self._cutting, op))
         for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
-            self._audited.add(torch, name, functools.partial(self._cutting, name))
+            self._add(torch, name, functools.partial(self._cutting, name))
         for owner in (torch, tensor):
             for name in ("max", "min", "topk", "sort"):
-                self._audited.add(owner, name, functools.partial(self._choosing, name))
+                self._add(owner, name, functools.partial(self._choosing, name))
             for name in ("argsort", "bucketize"):
                 if hasattr(owner, name):
-                    self._audited.add(owner, name, functools.partial(self._cutting, name))
+                    self._add(owner, name, functools.partial(self._cutting, name))
         self._replace_data()
         for name in ("view", "reshape"):
-            self._audited.add(tensor, name, functools.partial(self._reshaping, name))
-        self._audited.add(torch, "reshape", functools.partial(self._reshaping, "reshape"))
+            self._add(tensor, name, functools.partial(self._reshaping, name))
+        self._add(torch, "reshape", functools.partial(self._reshaping, "reshape"))
         for name in ("to", "half", "bfloat16"):
-            self._audited.add(tensor, name, self._lowering)
+            self._add(tensor, name, self._lowering)
         for owner in (torch, tensor):
             for name in ("sin", "cos"):
-                self._audited.add(owner, name, functools.partial(self._turning, name))
+                self._add(owner, name, functools.partial(self._turning, name))
         # Never `Tensor.__getitem__`: a Python function there makes every tensor a sequence to C code, for good,
         # and `torch.tensor([loss_a, loss_b])` of the user's own raises.
         for owner in (torch, tensor):
             for name in ("softmax", "log_softmax"):
-                self._audited.add(owner, name, functools.partial(self._normalising, name))
+                self._add(owner, name, functools.partial(self._normalising, name))
         for owner in (torch, tensor):
             for name in ("tanh", "sigmoid", "relu", "relu_"):
                 if hasattr(owner, name):
-                    self._audited.add(owner, name, functools.partial(self._activating, name.rstrip("_")))
+                    self._add(owner, name, functools.partial(self._activating, name.rstrip("_")))
+
+    def _add(self, owner: Any, name: str, make: Any) -> None:
+        self._audited.add(owner, name, make, quiet=None, guarded=True)
 
     # -- graphs that are cut --------------------------------------------------------------
 
     def _cutting(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if self.session.listening() and not torch.compiler.is_compiling():
-                given = args[0] if args else None
-                if isinstance(given, (list, tuple)):  # torch.tensor([loss_a, loss_b])
-                    given = next((t for t in tensors_in(given) if t.grad_fn is not None), None)
-                self._cut(op, given)
+            given = args[0] if args else None
+            if isinstance(given, (list, tuple)):  # torch.tensor([loss_a, loss_b])
+                given = next((t for t in tensors_in(given) if t.grad_fn is not None), None)
+            self._cut(op, given)
             return original(*args, **kwargs)
 
         return wrapper
@@ -154,7 +158,7 @@ class OpAudit:
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if isinstance(result, tuple) and self.session.listening():
+            if isinstance(result, tuple):
                 self._cut(op, args[0] if args else kwargs.get("input"))
             return result
 
@@ -164,7 +168,7 @@ class OpAudit:
         inherited: Any = vars(torch._C.TensorBase)["data"]
 
         def get(tensor: torch.Tensor) -> Any:
-            if self.session.listening():
+            if not self._audited.silent and self.session.listening():
                 self._cut("data", tensor)
             return inherited.__get__(tensor)
 
@@ -204,11 +208,10 @@ class OpAudit:
         def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(tensor, *args, **kwargs)
             before, after = tuple(tensor.shape), tuple(result.shape)
-            if len(before) > 1 and before != after and self.session.listening():
-                # Libraries regroup on purpose (attention heads): only the user's own call counts.
-                if is_user_code(sys._getframe(2).f_code.co_filename):  # 1 is the switch
-                    with self.session.looking_at("lens"):
-                        self._reshaped(op, before, after)
+            # Libraries regroup on purpose (attention heads): only the user's own call counts.
+            if len(before) > 1 and before != after and is_user_code(caller().f_code.co_filename):
+                with self.session.looking_at("lens"):
+                    self._reshaped(op, before, after)
             return result
 
         return wrapper
@@ -239,7 +242,7 @@ class OpAudit:
     def _normalising(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if self.session.listening() and isinstance(result, torch.Tensor) and result.requires_grad:
+            if isinstance(result, torch.Tensor) and result.requires_grad:
                 with self.session.looking_at("lens"):
                     self._normalised(op, result)
             return result
@@ -279,7 +282,6 @@ class OpAudit:
                 and result.dtype in _LOW
                 and tensor.dtype not in _LOW
                 and not torch.is_autocast_enabled(result.device.type)
-                and self.session.listening()
             ):
                 with self.session.looking_at("lens"):
                     self._rounded("to", result)
@@ -290,7 +292,7 @@ class OpAudit:
     def _turning(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             given = args[0] if args else kwargs.get("input")
-            if isinstance(given, torch.Tensor) and given.dtype in _LOW and self.session.listening():
+            if isinstance(given, torch.Tensor) and given.dtype in _LOW:
                 with self.session.looking_at("lens"):
                     self._rounded(op, given)
             return original(*args, **kwargs)
@@ -321,7 +323,7 @@ class OpAudit:
     def _activating(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if self.models.depth and self.session.listening() and isinstance(result, torch.Tensor):
+            if self.models.depth and isinstance(result, torch.Tensor):
                 with self.session.looking_at("lens"):
                     self.models.activation(op, result, saturation(op, result))
             return result
@@ -332,9 +334,8 @@ class OpAudit:
 
     def _masking(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if self.session.listening() and not torch.compiler.is_compiling():
-                with self.session.looking_at("lens"):
-                    self._masked(op, args[0] if args else kwargs.get("input"))
+            with self.session.looking_at("lens"):
+                self._masked(op, args[0] if args else kwargs.get("input"))
             return original(*args, **kwargs)
 
         return wrapper

@@ -20,6 +20,7 @@ _MOST_SENTINELS = 48  # in the audit gear
 _FEW_SENTINELS = 4  # in cruise, where six looks a step at each of them would be felt
 _COUNTED_EVERY = 8  # steps, in cruise, after which the parameters with a gradient are counted again
 _GLANCES = 3
+_LEISURE = 0.02  # seconds
 
 
 class Track:
@@ -50,7 +51,10 @@ class Track:
         "sites",
         "steps",
         "touched",
+        "untold",
         "values",
+        "weighed",
+        "written",
     )
 
     def __init__(self, optimizer: Optimizer, key: int, built: int, at: Site | None) -> None:
@@ -59,6 +63,8 @@ class Track:
         self.built = built
         self.built_at = at
         self.steps = 0
+        self.untold = 0  # of them, since the last one that was told
+        self.written = self.weighed = 0  # versions, at the last step: of a gradient, and of its weight
         self.pending = 0  # backward calls whose gradients are in the sum: since the last clearing
         self.counted = (0, 0)  # trainable parameters, and how many of them had a gradient at the last step
         self.emptied = self.touched = self.reused = False
@@ -114,6 +120,18 @@ class Track:
             for reference in self.sentinels
         ]
 
+    def trace(self) -> tuple[int, int]:
+        """Right before a step: how often a gradient, and its weight, were written since the last one. Whoever accumulates,
+        clips, does not clear, or sets weights by hand shows in these two numbers."""
+        p = self.sentinels[0]() if self.sentinels else None
+        if p is None:
+            return 0, 0
+        grad = p.grad
+        written, weighed = -1 if grad is None else grad._version, p._version
+        trace = written - self.written if written > self.written else written, weighed - self.weighed
+        self.written, self.weighed = written, weighed
+        return trace
+
     def count(self) -> None:
         optimizer = self.optimizer()
         groups = optimizer.param_groups if optimizer is not None else []
@@ -160,13 +178,17 @@ class Optimizers:
         self._awaiting: int | None = None  # the optimizer whose closure is still making them
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
         self.told_only: set[Any] = set()  # those of them that a rested step leaves out
-        self._rested_before: list[Any] = []  # the others, picked once for each rest
-        self._rested_after: list[Any] = []
+        # Those that a rested step may put off for a moment: what people asked for, signals, the room on the disk.
+        self.at_leisure: set[Any] = set()
+        self.heeds: Callable[[], bool] = lambda: True  # whether a rested step has listeners before it
+        self._quiet: tuple[int, list[Any], list[Any]] = (0, [], [])  # who hears of a rested step
+        self._leisure = 0.0  # when the last of those was made
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
         self._stepping: list[int] = []
         self._left_out = False  # a scaler has the kernel leave out the step that is being made: it is none
         self._hooks: list[Callable[[], None]] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
+        self._trace: tuple[int, int] | None = None  # of the step that is being made
 
     def install(self) -> None:
         session = self.session
@@ -182,7 +204,7 @@ class Optimizers:
                 "zero_grad",
                 before=self._zero_before,
                 after=self._zero_after,
-                resting=session.rest.cleared,
+                quiet=session.rest.clears,
             )
         self.listen()
 
@@ -284,6 +306,7 @@ class Optimizers:
     # -- clearing -------------------------------------------------------------------------
 
     def _zero_before(self, owner: Any, *args: Any, **kwargs: Any) -> list[tuple[Track, list[Any]]]:
+        self.session.rest.clears(owner)
         return [(track, track.marks()) for track in self.live()]
 
     def _zero_after(self, note: Any, result: Any, owner: Any, *args: Any, **kwargs: Any) -> None:
@@ -311,12 +334,12 @@ class Optimizers:
             )
         )
 
-    def rested(self, *, cleared: bool) -> None:
-        """Steps went by untold, and perhaps gradients were cleared since the last of them."""
+    def rested(self, cleared: set[int]) -> None:
+        """Steps went by untold, and perhaps gradients of some optimizers were cleared since the last of them."""
         for track in self.live():
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
             track.ended()
-            if cleared:
+            if track.key in cleared:
                 track.cleared = True
                 track.after_zero = track.marks()
                 track.pending = 0
@@ -402,10 +425,13 @@ class Optimizers:
 
     def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any, *, refused: bool = False) -> Any:
         """Of what torch calls before a step; a closure is handed back with a look at what it has made."""
-        if not self.session.listening():
+        session = self.session
+        if not session.listening():
             return None
-        with self.session.looking_at("optimizer step"):
-            key = self.session.optimizers.of(optimizer)
+        if session.resting and not refused and self._count_before(optimizer, args, kwargs):
+            return None
+        with session.looking_at("optimizer step"):
+            key = session.optimizers.of(optimizer)
             track = self.track(optimizer)
             self._left_out = left_out(optimizer, may_wait=self.session.auditing)
             if self._left_out:
@@ -418,11 +444,43 @@ class Optimizers:
                 return None
             self.inside = key
             self._awaiting = None
+            self._trace = None
             if not refused and closure_of(args, kwargs) is not None and self.calls_once(optimizer):
                 self._awaiting = key
                 return self._with_closure(optimizer, args, kwargs)
             self._look(optimizer, track)
         return None
+
+    def _count_before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> bool:
+        """Before a rested step. False if it takes more than this: nested, with a closure, left out by a scaler."""
+        key = self.session.optimizers.known(optimizer)
+        track = self.tracks.get(key) if key is not None else None
+        if (
+            track is None
+            or self._stepping
+            or len(args) > 1
+            or kwargs
+            or getattr(optimizer, "found_inf", None) is not None
+        ):
+            return False
+        self._left_out = self.was_refused = False
+        self._stepping.append(track.key)
+        self.inside = track.key
+        self._trace = track.trace()
+        if self.heeds():
+            with self.session.looking_at("optimizer step", pieces=False):
+                for listener in self._listeners()[1]:
+                    listener(optimizer, track)
+        return True
+
+    def _listeners(self) -> tuple[int, list[Any], list[Any]]:
+        """Who hears of a rested step before it, and right after it."""
+        number = len(self.before_step) + len(self.after_step)
+        if self._quiet[0] != number:
+            before = [each for each in self.before_step if each not in self.told_only]
+            late = self.told_only | self.at_leisure
+            self._quiet = (number, before, [each for each in self.after_step if each not in late])
+        return self._quiet
 
     def _with_closure(self, optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The same arguments, with a closure that also tells when the gradients are there."""
@@ -454,8 +512,10 @@ class Optimizers:
 
     def _look(self, optimizer: Optimizer, track: Track) -> None:
         """While gradients are in place, right before they are used."""
+        if self._awaiting is None and not isinstance(optimizer, torch.optim.LBFGS):
+            self._trace = track.trace()
         if self.session.resting:
-            for listener in self._rested_before:
+            for listener in self._listeners()[1]:
                 listener(optimizer, track)
             return
         now = track.marks()
@@ -480,6 +540,8 @@ class Optimizers:
         if self._left_out:
             self._left_out = False
             return
+        if self.session.resting and self._count_after(optimizer):
+            return
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
             track = self.tracks[key]
@@ -491,10 +553,7 @@ class Optimizers:
                 track.reset()
                 return
             self.inside = None
-            self.session.step += 1
-            if self.session.resting:
-                self._rested(optimizer, track)
-                return
+            self.session.advance()
             closure = closure_of(args, kwargs) is not None
             if closure:  # it makes the gradients
                 track.count()
@@ -523,8 +582,9 @@ class Optimizers:
                 rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
                 stray=stray_rate(optimizer),
                 refused=self.was_refused,
-                rested=self.session.rest.untold,
+                rested=track.untold,
             )
+            track.untold = 0
             self.last_site = at
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
             track.ended()
@@ -535,17 +595,32 @@ class Optimizers:
             self.session.emit(event)
             for listener in self.after_step:
                 listener(optimizer, track, self.session.step)
-            self.session.rest.step_told()
+            self.session.rest.step_told(track, self._trace)
 
-    def rests(self) -> None:
-        """The next steps are not told."""
-        self._rested_before = [each for each in self.before_step if each not in self.told_only]
-        self._rested_after = [each for each in self.after_step if each not in self.told_only]
-
-    def _rested(self, optimizer: Optimizer, track: Track) -> None:
-        self.session.rest.step_rested(track.key)
-        for listener in self._rested_after if self.session.resting else self.after_step:
-            listener(optimizer, track, self.session.step)
+    def _count_after(self, optimizer: Optimizer) -> bool:
+        """After a rested step. False if it was the inner one of several."""
+        track = self.tracks[self._stepping[-1]] if self._stepping else None
+        if track is None or len(self._stepping) > 1 or track.optimizer() is not optimizer:
+            return False
+        session = self.session
+        self._stepping.clear()
+        self.inside = None
+        track.steps += 1
+        track.untold += 1
+        session.advance()
+        try:
+            session.rest.step_rested(track, self._trace)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            session.fault("optimizer step", error)
+        with session.looking_at("optimizer step", pieces=False):
+            for listener in self._listeners()[2] if session.resting else self.after_step:
+                listener(optimizer, track, session.step)
+            if session.resting and session.rest.clock - self._leisure > _LEISURE:
+                self._leisure = session.rest.clock
+                for listener in self.after_step:
+                    if listener in self.at_leisure:
+                        listener(optimizer, track, session.step)
+        return True
 
 
 def closure_of(args: Any, kwargs: Any) -> Any:

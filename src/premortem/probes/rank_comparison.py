@@ -104,8 +104,7 @@ class RanksProbe:
         )
         exchange.each_look = self._each_look
         if self._groups == 1:
-            self.models.on_call.append(self._given)
-            self.session.rest.given.append(self._given)
+            self.models.on_given.append(self._given)
             self.session.around(
                 torch.autograd, "backward", before=self._back, after=self._was_back, pieces=False
             )

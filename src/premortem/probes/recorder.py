@@ -86,7 +86,7 @@ class Recorder:
         self.skips: dict[int, int] = {}  # optimizer -> steps that a gradient scaler left out
         self._drawn_in = -1
         self.generators = Generators()
-        self._moving: list[tuple[int, str]] = []  # buffers that change: model and name,
+        self.moving: list[tuple[int, str]] = []  # buffers that change: model and name,
         self._owners: list[dict[str, Any]] = []  # where their module keeps them,
         self._own_names: list[str] = []  # and as what
         self._versions: dict[tuple[int, str], tuple[int, ...]] = {}
@@ -96,7 +96,7 @@ class Recorder:
 
     def install(self) -> None:
         self.window.step = 1
-        self.models.on_call.append(self.called)
+        self.models.on_given.append(self.called)
         self.optimizers.before_step.append(self._before_step)
         self.optimizers.after_step.append(self._after_step)
 
@@ -104,7 +104,7 @@ class Recorder:
         try:  # of its own: the listeners after it must still hear the step
             self.step_ended(track.key, step)
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-            self._moving = []
+            self.moving = []
             self.session.fault("recorder", error)
 
     # -- inside a step --------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Recorder:
         self._copy(self.window)
 
     def _copy(self, window: Window) -> None:
-        if not self._moving:
+        if not self.moving:
             window.buffers, window.copies = [], []
             return
         values: list[Any] = list(
@@ -174,12 +174,12 @@ class Recorder:
         )  # no line of ours for each of them
         if len(window.copies) != len(values):
             window.copies = [torch.empty_like(value) for value in values]
-            window.buffers = self._moving
+            window.buffers = self.moving
         torch._foreach_copy_(window.copies, values)
 
     def _before_step(self, optimizer: Any, track: Any) -> None:
         """Before the weights move, so that a capsule can hold them. A refused step's buffers are mended instead."""
-        if not self._moving or self._told or self.optimizers.was_refused:
+        if not self.moving or self._told or self.optimizers.was_refused:
             return
         values: list[Any] = list(map(dict.get, self._owners, self._own_names))
         if values[0].device.type == "cpu" or self.session.auditing:
@@ -189,7 +189,7 @@ class Recorder:
 
     def _check(self, values: list[torch.Tensor], optimizer: Any, track: Any) -> None:
         before = dict(zip(self.window.buffers, self.window.copies, strict=True))
-        for (key, name), value in zip(self._moving, values, strict=True):
+        for (key, name), value in zip(self.moving, values, strict=True):
             was = before.get((key, name))
             if _sound(value) or (was is not None and not _sound(was)):
                 continue
@@ -220,10 +220,10 @@ class Recorder:
                     if total <= _MOST_BUFFER_BYTES:
                         found += [(model.key, f"{prefix}{own}", kept, own) for own in held]
         moving = [entry[:2] for entry in found]
-        if moving != self._moving:
+        if moving != self.moving:
             for window in (self.window, *self.past):
                 window.buffers, window.copies = [], []
-        self._moving = moving
+        self.moving = moving
         self._owners, self._own_names = [entry[2] for entry in found], [entry[3] for entry in found]
         values = [owner[name] for owner, name in zip(self._owners, self._own_names, strict=True)]
         self._float = [value.is_floating_point() and value.numel() > 0 for value in values]

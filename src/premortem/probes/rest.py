@@ -1,27 +1,25 @@
-"""The third gear. A run that has made the same step a thousand times is watched in two steps every other second.
+"""Rest. A loop that repeats itself is told to the detectors in a few whole rounds now and then.
 
-    attended  attended  rest rest ... rest  attended  attended  rest rest ...
-        the same as ever?   two seconds
+    told told ... told | counted ... counted | told told | counted counted ...
+    the first steps      nothing new           a look      until the next one can be paid
 
-In a rested step the guard still refuses what is not finite, and the recorder still keeps what a replay needs. What is
-left out is telling the detectors once more what they have heard a thousand times. They hear a run with fewer, whole
-steps; `OptimizerStep.rested` says how many were left out. It is time that counts, because what a told step costs is
-felt where steps are short, and what is learnt from it is missed where they are long.
+A *round* is what happens between two optimizer steps. In a told round every point speaks, and the detectors hear all of
+it. In a counted one the points are switches that are off (`points.silence`): calls of models, backward passes, clearings and
+the like only raise a number, the guard still refuses a step that is not finite, and the recorder still keeps what a replay
+needs. `OptimizerStep.rested` says how many steps of that optimizer were counted since the last one that was told.
 
-Rest ends at once when something else happens than in the steps before: another model or mode, an epoch that ends,
-a checkpoint, a number that is not finite. Only plain loops are rested: one optimizer, one backward pass per step.
+Looks are paid from a credit in events, which every step and every second of training adds to: a loop of short steps and one
+of long steps are both looked at for about a hundredth of their time. What is new (a model, a mode, a round never met before, a
+number that is not finite) is looked at once, whatever it costs; what is known and odd (an evaluation, a round out of its
+place) when it can be paid.
 """
 
 from __future__ import annotations
 
 import math
 import time
-import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import torch
 
 from premortem.events import (
     Backward,
@@ -32,224 +30,233 @@ from premortem.events import (
     LossCall,
     LossTested,
     OptimizerStep,
-    SchedulerStep,
     StepStats,
     ZeroGrad,
 )
-from premortem.probes.graph import unscaled
-from premortem.probes.session import Session, tensors_in, user_site, version
+from premortem.probes.rhythm import ALIKE, Rhythm
+from premortem.probes.session import Session
 
 if TYPE_CHECKING:
-    from premortem.probes.backward import Backwards
-    from premortem.probes.modules import Models
-    from premortem.probes.optimizers import Optimizers
+    from premortem.probes.modules import Model, Variant
+    from premortem.probes.optimizers import Optimizers, Track
 
-AFTER = 1000  # steps
-ALIKE = 8  # steps in a row, before the first rest and after each disturbance
-SECONDS = 2.0  # of a rest,
-RESTED = 254  # and at most so many steps
-ATTENDED = 2
-_PATIENCE = 64  # steps without a look after one that did not fit
-_ASIDE = (StepStats, BatchDrawn)  # they come when they come
-_FORWARD, _BACKWARD, _ZERO, _SCHEDULER, _CLIP = range(5)
-_KINDS = (Forward, Backward, ZeroGrad, SchedulerStep, Clip)
+# Steps that are told one by one: so many, or fewer where they are long, as all of them together would be felt.
+AFTER, SOONEST, SECONDS = 500, 200, 5.0
+ATTENDED = 2  # periods of the loop that a look takes
+AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
+# Events that a step, and a second of training, add to the credit. An event costs the run about 80 µs.
+YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 2.0, 0.25, 50.0
+_LOOKS_AHEAD = 4  # what can be saved up
+_MOST_NEWS = 256  # a script in which everything is new all the time must not be told all the time
+_LOUDER = 1e4  # times the largest loss so far: a step after which gradients are looked at more closely
+_NUMBERS = (StepStats, BatchDrawn)  # they come when they come
 
 
 class Rest:
-    """Decides, at the end of each step, whether the next one is told."""
+    """Decides at the end of each step whether the next one is told. Until then it counts, in every gear."""
 
-    def __init__(
-        self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards
-    ) -> None:
+    def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
-        self.models = models
-        self.backwards = backwards
         self.after = AFTER
-        self.given: list[Callable[[Any, bool, list[torch.Tensor]], None]] = []  # told of each root's inputs
-        self.compared: list[Callable[[torch.Tensor], None]] = []  # ... and of each loss's target
+        self._began = time.thread_time()
         self.untold = 0  # steps since the last one that was told
-        self._look_at = 0  # the step from which on rounds are compared
-        self._hearing = False
-        self._round: list[Any] = []  # what happened since the last step
-        self._usual: list[Any] = []
-        self._alike = 0
-        # While resting:
-        self._roots: dict[tuple[int, bool, bool], Any] = {}
-        self._counts = [0] * 5
-        self._expected = [0] * 5
-        self._held: list[Event] = []  # told after all if the rest ends before the next forward pass
-        self._cleared: ZeroGrad | None = None
-        self._dark = (
-            False  # a forward or backward pass went by untold: only the end of the step can end the rest
+        self.rhythm = Rhythm()
+        # Of this round:
+        self.calls: dict[Variant, None] = {}
+        self.backwards = self.clips = self.schedules = 0
+        self.cleared: list[int] = []  # id() of what gradients were cleared of: optimizers, models
+        self.dark = (
+            False  # a forward or backward pass was not told: only the end of the step can end the rest
         )
+        self.careful = False  # its loss is not finite, or out of all proportion
+        # What is known of the loop:
+        self.known: dict[Variant, Model] = {}  # calls that were told
+        self.usual: dict[Variant, Model] = {}  # those of them that are part of its rounds
+        self._seen: dict[Variant, int] = {}  # the step in which each was last made
+        self._told: list[Any] = []  # what was told in this round
+        self._rounds: set[tuple[Any, ...]] = set()
+        self._kinds: set[Any] = set()  # of events
+        self._news = 0
+        self._clearings: dict[int, ZeroGrad] = {}  # the last one that was told, by what was cleared
+        self._loudest = 0.0
+        # Since when, and until when:
+        self._calm = 0  # rounds without news
+        self._needed = 2 * ALIKE  # of them, before it rests
         self._disturbed = False
-        self._until = 0  # a step,
-        self._ends = 0.0  # or a time, whichever comes first
-        self._optimizer = 0
+        self._credit = 0.0
+        self._price = 16.0  # of a look, in events
+        self._spent = 0
+        self.clock = time.perf_counter()
 
-    # -- attended steps -------------------------------------------------------------------
+    # -- what is told ---------------------------------------------------------------------------
 
-    def step_told(self) -> None:
-        """At the end of a step that was told."""
-        session = self.session
-        self.untold = 0
-        if session.step < max(self.after, self._look_at) or session.auditing:
-            self._stop_hearing()
+    def hears(self, event: Event) -> None:
+        """Every event, on its way to the detectors."""
+        self._spent += 1
+        if isinstance(event, _NUMBERS):
             return
-        if not self._hearing:
-            self._hearing, self._round = True, []
-            session.hears = self._heard
+        kind = signature(event)
+        if self.session.resting:
+            if kind not in self._kinds:
+                self._kinds.add(kind)
+                self.disturb()
             return
-        now, self._round = self._round, []
-        if now == self._usual:
-            self._alike += 1
-        else:
-            self._usual, self._alike = now, 0
-            if not plain(now):
-                self._look_at = session.step + _PATIENCE
-        if self._alike >= ALIKE:
-            self._begin()
+        if len(self._told) < 64:
+            self._told.append(kind)
+        if len(self._kinds) < 4096:
+            self._kinds.add(kind)
+        if isinstance(event, ZeroGrad) and self.cleared:
+            self._clearings[self.cleared[-1]] = event
 
-    def _stop_hearing(self) -> None:
-        if self._hearing:
-            self._hearing, self._alike = False, 0
-            self.session.hears = None
+    # -- what is counted, in every gear -----------------------------------------------------------
 
-    def _heard(self, event: Event) -> None:
-        if not isinstance(event, _ASIDE) and len(self._round) < 64:
-            self._round.append(signature(event))
-            if isinstance(event, ZeroGrad):
-                self._cleared = event
+    def called(self, variant: Variant, model: Model) -> None:
+        """In a told round: the script called this model."""
+        self.calls[variant] = None
+        self.known[variant] = model
 
-    # -- resting --------------------------------------------------------------------------
+    def meets(self, variant: Variant, *, new: bool) -> None:
+        """In a rested round a model was called that its rounds do not call so: an evaluation, or something new."""
+        self.calls[variant] = None
+        if self.dark:
+            self._disturbed = self._disturbed or new
+        elif new or self._credit >= 0:
+            self._end(2 * ALIKE if new else AFTER_AN_EVALUATION)
 
-    def _begin(self) -> None:
-        session = self.session
-        self._roots = {}
-        for kind, *what in self._usual:
-            if kind is OptimizerStep:
-                self._optimizer = what[1]
-            elif kind is Forward:
-                model, grad, training = what[:3]
-                known = self.models.known[model]
-                self._roots[id(known.module()), training, grad] = known
-        self._expected = [sum(entry[0] is kind for entry in self._usual) for kind in _KINDS]
-        self._until = session.step + RESTED
-        self._ends = time.monotonic() + SECONDS
-        self._alike = ALIKE - ATTENDED
-        self._disturbed = False
-        self._fresh()
-        self.optimizers.rests()
-        session.hears = self._hold
-        session.resting = True
+    def clears(self, owner: Any, *args: Any, **kwargs: Any) -> None:
+        self.cleared.append(id(owner))
 
-    def _fresh(self) -> None:
-        self._counts = [0] * 5
-        self._held.clear()
-        self._dark = False
-
-    def _hold(self, event: Event) -> bool:
-        """What is said during a rest. True keeps it from being told."""
-        if isinstance(event, _ASIDE):
-            return False
-        if isinstance(event, (SchedulerStep, LossTested)) and signature(event) in self._usual:
-            self._counts[_SCHEDULER] += isinstance(event, SchedulerStep)
-            self._held.append(event)
+    def lost(self, value: float) -> bool:
+        """The loss of a backward pass, where it can be read. Whether it is finite."""
+        size = abs(value)
+        if size <= self._loudest:
             return True
-        self.disturb()
-        return False
-
-    def takes(self, module: Any, args: Any, kwargs: Any) -> bool:
-        """Whether this call of a root module is one of the usual ones."""
-        grad = torch.is_grad_enabled()
-        model = self._roots.get((id(module), module.training, grad))
-        if model is None or model.module() is not module:
+        if not math.isfinite(size):
+            self._disturbed = self.careful = True
             return False
-        self._dark = True
-        self._counts[_FORWARD] += 1
-        try:
-            self.models.current = model
-            self.models.in_training[model.key] = None
-            inputs = tensors_in((args, kwargs))
-            for hears in self.given:
-                hears(model, grad, inputs)
-            if inputs:
-                model.last_input = (weakref.ref(inputs[0]), version(inputs[0]))
-        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-            self.session.fault("rest", error)
+        self.careful = self._loudest > 0 and size > _LOUDER * self._loudest
+        self._loudest = size
         return True
-
-    def judged(self, *args: Any, **kwargs: Any) -> None:
-        """A loss function was called."""
-        target = args[1] if len(args) > 1 else kwargs.get("target")
-        if isinstance(target, torch.Tensor):
-            try:
-                for hears in self.compared:
-                    hears(target)
-            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-                self.session.fault("rest", error)
-
-    def cleared(self, *args: Any, **kwargs: Any) -> None:
-        self._counts[_ZERO] += 1
-
-    def clipped(self, *args: Any, **kwargs: Any) -> None:
-        self._counts[_CLIP] += 1
-
-    def backward(self, tensors: Any) -> None:
-        """Before a backward pass. A loss on the CPU is looked at, as ever."""
-        self._dark = True
-        self._counts[_BACKWARD] += 1
-        roots = tensors_in(tensors)
-        if not roots or roots[0].numel() != 1:
-            return
-        loss = unscaled(roots[0])
-        self.backwards.losses.append(loss)
-        if loss.device.type == "cpu" and not loss.is_complex() and not math.isfinite(float(loss)):
-            self._disturbed = True
-            self.backwards.nonfinite_origin.before(roots[0], user_site())
 
     def disturb(self) -> None:
         """Something else than usual: the detectors must hear what follows."""
-        if self._dark:
+        if not self.session.resting:
+            return
+        if self.dark:
             self._disturbed = True
         else:
-            self._end()
+            self._end(2 * ALIKE)
 
-    def step_rested(self, optimizer: int) -> None:
-        """At the end of a step that was not told."""
-        self.untold += 1
-        usual = self._counts == self._expected and optimizer == self._optimizer
-        if not usual:
-            self._alike = 0
-        over = self.session.step >= self._until or time.monotonic() >= self._ends
-        if self._disturbed or not usual or over or self.session.auditing:
-            self._dark = False
-            self._counts[_ZERO] = 0
-            self._held.clear()
-            self._end()
-            if self.session.auditing:  # such a step is like no other
-                self._stop_hearing()
-        else:
-            self._fresh()
+    def wake(self) -> None:
+        """... and this round will not be ended by a step."""
+        if self.session.resting:
+            self._end(2 * ALIKE)
 
-    def _end(self) -> None:
-        """As at the end of a told step; what came since then, short of a forward pass, is told now."""
+    # -- the end of a step ------------------------------------------------------------------------
+
+    def _round(self, track: Track, trace: Any) -> bool:
+        """Close the round. Whether it is news."""
+        token = (
+            track.key,
+            tuple(self.calls),
+            self.backwards,
+            len(self.cleared),
+            self.clips,
+            self.schedules,
+            trace,
+        )
+        step = self.session.step
+        for variant in self.calls:
+            self._seen[variant] = step
+        self.calls = {}
+        self.backwards = self.clips = self.schedules = 0
+        if self.cleared:
+            self.cleared = []
+        self.dark = self.careful = False
+        return self.rhythm.heard(token) and step >= self.after
+
+    def step_told(self, track: Track, trace: Any) -> None:
+        """At the end of a step that was told."""
+        self.untold = 0
+        news = self._round(track, trace)
+        told, self._told = tuple(self._told), []
         session = self.session
+        if SOONEST <= session.step < self.after and time.thread_time() - self._began > SECONDS:
+            self.after = session.step
+        if session.step < self.after or session.auditing:
+            self._calm = 0
+            self._pay(0.0)
+            if not session.auditing:
+                self._rounds.add(told)
+            return
+        self._pay(self._income())
+        if told not in self._rounds and len(self._rounds) < _MOST_NEWS:
+            self._rounds.add(told)
+            news = True
+        self._calm = 0 if news else self._calm + 1
+        if self._calm >= self._needed or self._credit < -4 * self._price - 256:
+            self._begin()
+
+    def step_rested(self, track: Track, trace: Any) -> None:
+        """At the end of a step that was not."""
+        self.untold += 1
+        news = self._round(track, trace)
+        self._pay(self._income())
+        if self.session.auditing or self._disturbed:
+            self._end(2 * ALIKE)
+        elif news and self._news < _MOST_NEWS:
+            self._news += 1
+            self._end(2 * ALIKE)
+        elif self._credit >= self._price:
+            self._end(0)
+
+    def _income(self) -> float:
+        now = time.perf_counter()
+        elapsed, self.clock = now - self.clock, now
+        return A_SECOND * elapsed + (A_STEP_OF_A_YOUNG_RUN if self.session.step < YOUNG else A_STEP)
+
+    def _pay(self, income: float) -> None:
+        if income:
+            self._credit = min(self._credit + income, _LOOKS_AHEAD * self._price) - self._spent
+        self._spent = 0
+
+    # -- from one to the other ----------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        session = self.session
+        period = self.rhythm.find() or ALIKE
+        horizon = session.step - 2 * period
+        usual = [variant for variant, step in self._seen.items() if step > horizon]
+        self.usual = {variant: self.known[variant] for variant in usual if variant in self.known}
+        if len(self._seen) > 1024:  # models come and go
+            self.known = dict(self.usual)
+            self._seen = {variant: self._seen[variant] for variant in usual}
+        self._price = max(8.0, ATTENDED * period * self._events_in_a_round())
+        self._disturbed = False
+        session.resting = True
+        session.points.silence(True)
+
+    def _events_in_a_round(self) -> float:
+        return sum(map(len, self._rounds)) / max(1, len(self._rounds)) + 1
+
+    def _end(self, needed: int) -> None:
+        """As at the end of a told step; clearings since then are told now."""
+        session = self.session
+        period = self.rhythm.period or 1
+        self._needed = max(needed, ATTENDED * period)
+        self._calm = 0
         session.resting = False
-        session.hears = self._heard
-        self._round = []
-        cleared = self._cleared if self._counts[_ZERO] else None
-        self.optimizers.rested(cleared=cleared is not None)
-        if cleared is not None:
-            session.emit(replace(cleared, step=session.step))
-        held, self._held = self._held, []
-        for event in held:
-            session.emit(event)
+        session.points.silence(False)
+        self._told = []
+        clearings = [self._clearings[owner] for owner in self.cleared if owner in self._clearings]
+        self.optimizers.rested({key for event in clearings for key in event.cleared})
+        for event in clearings:
+            session.emit(replace(event, step=session.step))
 
 
 def signature(event: Event) -> tuple[Any, ...]:
-    """What makes two events of two steps the same, whatever numbers they carry."""
+    """What makes two events of two rounds the same, whatever numbers they carry."""
     if isinstance(event, Forward):
         return (Forward, event.model, event.grad, event.training, event.tracked)
     if isinstance(event, LossCall):
@@ -260,32 +267,18 @@ def signature(event: Event) -> tuple[Any, ...]:
         return (ZeroGrad, event.at, event.optimizer, event.cleared, event.wasted)
     if isinstance(event, LossTested):
         return (LossTested, event.at, math.isfinite(event.value))
-    if isinstance(event, SchedulerStep):
-        return (SchedulerStep, event.at, event.scheduler)
     if isinstance(event, Clip):
         return (Clip, event.at, event.kind, event.after_step)
     if isinstance(event, OptimizerStep):
+        odd = event.emptied or event.reused or event.scaled or event.refused
         return (
             OptimizerStep,
             event.at,
             event.optimizer,
-            event.closure,
             event.backwards,
             event.pending,
             event.cleared,
-            event.emptied or event.reused or event.scaled or event.refused,
+            odd,
             event.touched,
         )
-    return (type(event), object())  # like no other
-
-
-def plain(step: list[Any]) -> bool:
-    """One forward or more, one backward, one step, in a loop of the usual kind."""
-    steps = [entry for entry in step if entry[0] is OptimizerStep]
-    backwards = [entry for entry in step if entry[0] is Backward]
-    if len(steps) != 1 or len(backwards) != 1:
-        return False
-    _, _, optimizer, closure, count, pending, cleared, odd, _ = steps[0]
-    known = all(entry[0] in (*_KINDS, LossCall, LossTested, OptimizerStep) for entry in step)
-    healthy = cleared and not odd and not closure and count == pending == 1
-    return known and healthy and backwards[0][2] == (optimizer,) and not backwards[0][4]
+    return (type(event), event.at)

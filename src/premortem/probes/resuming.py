@@ -115,6 +115,11 @@ class Resuming:
 
     # -- the first step -------------------------------------------------------------------
 
+    @property
+    def waiting(self) -> bool:
+        """Something was loaded, and no step was made since."""
+        return bool(self._files or self._restored)
+
     def _stepping(self, optimizer: Optimizer, track: Any) -> None:
         if self._trained_since == math.inf:
             self._trained_since = time.time()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -33,18 +34,37 @@ class Scalers:
         self.last: weakref.ref[Any] | None = None  # the scaler that was used last
 
     def install(self) -> None:
-        self.session.around(GradScaler, "step", before=self._before_step, after=self._after_step)
-        self.session.around(GradScaler, "update", after=self._updated)
+        self.session.layer(
+            GradScaler,
+            "step",
+            functools.partial(self._wrap_step, self._after_step),
+            quiet=functools.partial(self._wrap_step, self._after_rested_step),
+        )
+        self.session.around(GradScaler, "update", after=self._updated, quiet=None)
         self.session.around(GradScaler, "scale", after=self._scaled)
-        self.session.around(GradScaler, "unscale_", after=self._unscaled)
+        self.session.around(GradScaler, "unscale_", after=self._unscaled, quiet=None)
 
-    def _before_step(self, scaler: Any, *args: Any, **kwargs: Any) -> int:
-        return self.session.step
+    def _wrap_step(self, after: Callable[[int, Any, Any], None], original: Any) -> Any:
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            before = self.session.step
+            result = original(scaler, optimizer, *args, **kwargs)
+            after(before, scaler, optimizer)
+            return result
 
-    def _after_step(
-        self, note: int, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any
-    ) -> None:
-        self._skipped = self.session.step == note
+        return step
+
+    def _after_rested_step(self, before: int, scaler: Any, optimizer: Any) -> None:
+        """A step that was left out is told, and whatever follows."""
+        if self.session.step == before and scaler.is_enabled():
+            self.session.rest.wake()
+            self._after_step(before, scaler, optimizer)
+
+    def _after_step(self, before: int, scaler: Any, optimizer: Any) -> None:
+        with self.session.looking_at("scaler"):
+            self._stepped(before, scaler, optimizer)
+
+    def _stepped(self, before: int, scaler: Any, optimizer: Any) -> None:
+        self._skipped = self.session.step == before
         self._loss = None
         losses = self.stats.backwards.losses
         if not self._skipped or not losses or not scaler.is_enabled():

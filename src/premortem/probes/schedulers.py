@@ -9,7 +9,7 @@ import torch
 from torch.optim import lr_scheduler
 
 from premortem.events import SchedulerBuilt, SchedulerStep
-from premortem.probes.optimizers import Optimizers, number
+from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import Session, user_site
 
 
@@ -37,10 +37,13 @@ class Schedulers:
                 self._wrap_class(cls)
 
     def _wrap_class(self, cls: type) -> None:
-        for name, make in (("__init__", self._wrap_init), ("step", self._wrap_step)):
+        for name in ("__init__", "step"):
             if name in vars(cls) and (cls, name) not in self._wrapped:
                 self._wrapped.add((cls, name))
-                self.session.patch(cls, name, make)
+                if name == "step":
+                    self.session.layer(cls, name, self._wrap_step, quiet=self._wrap_counted)
+                else:
+                    self.session.patch(cls, name, self._wrap_init)
 
     def _wrap_init(self, original: Any) -> Any:
         def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
@@ -97,7 +100,7 @@ class Schedulers:
 
     def _wrap_step(self, original: Any) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._building or not self.session.listening():
+            if self._building:
                 return original(scheduler, *args, **kwargs)
             if self._depth:
                 self._inner.append(self.session.schedulers.of(scheduler))
@@ -119,29 +122,62 @@ class Schedulers:
 
         return step
 
+    def _wrap_counted(self, original: Any) -> Any:
+        """In a rested step: how often it was called."""
+        told = self._wrap_step(original)
+
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._depth or self._building:
+                return original(scheduler, *args, **kwargs)
+            key = self.session.schedulers.of(scheduler)
+            if (
+                key not in self.counts or args or kwargs
+            ):  # a new one, or one that is given a metric or an epoch
+                self.session.rest.disturb()
+                return told(scheduler, *args, **kwargs)
+            if self.veto is not None and self._vetoed(scheduler):
+                return None
+            self._tell_writing(done=False)
+            self._count(key, self.optimizers.tracks.get(self._optimizer(scheduler)))
+            self._depth += 1
+            try:
+                return original(scheduler, *args, **kwargs)
+            finally:
+                self._depth -= 1
+                self._tell_writing(done=True)
+
+        return step
+
+    def _count(self, key: int, track: Track | None) -> tuple[int, int]:
+        """The optimizer's steps, and how many of them came since this scheduler was called last."""
+        self.counts[key] = self.counts.get(key, 0) + 1
+        self.session.rest.schedules += 1
+        steps = track.steps if track is not None else 0
+        since, self.seen_at[key] = steps - self.seen_at.get(key, 0), steps
+        return steps, since
+
     def _tell_writing(self, *, done: bool) -> None:
-        if self.writing and self.session.listening():
-            with self.session.looking_at("rates"):
-                for listener in self.writing:
-                    listener(done)
+        try:
+            for listener in self.writing if self.session.listening() else ():
+                listener(done)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("rates", error)
 
     def _vetoed(self, scheduler: Any) -> bool:
-        held_back = False
-        with self.session.looking_at("scheduler step"):
-            if self.veto is not None:
-                held_back = self.veto(self.session.schedulers.of(scheduler), self._optimizer(scheduler))
-        return held_back
+        try:
+            key, optimizer = self.session.schedulers.of(scheduler), self._optimizer(scheduler)
+            return self.veto is not None and self.veto(key, optimizer)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("scheduler step", error)
+            return False
 
     def _stepped(self, scheduler: Any, before: float, args: Any, kwargs: Any) -> None:
         key = self.session.schedulers.of(scheduler)
         if key not in self.told:
             self._tell(scheduler)
-        self.counts[key] = self.counts.get(key, 0) + 1
         plateau = isinstance(scheduler, lr_scheduler.ReduceLROnPlateau)
         given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
-        track = self.optimizers.tracks.get(self._optimizer(scheduler))
-        steps = track.steps if track is not None else 0
-        since, self.seen_at[key] = steps - self.seen_at.get(key, 0), steps
+        steps, since = self._count(key, self.optimizers.tracks.get(self._optimizer(scheduler)))
         self.session.emit(
             SchedulerStep(
                 step=self.session.step,

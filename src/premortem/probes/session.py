@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 import threading
+import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -34,9 +35,12 @@ _LIBRARY = tuple(
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_COMPILER, _FLAG = vars(torch.compiler), "_is_compiling_flag"  # what `torch.compiler.is_compiling` reads
 # Steps in cruise between two looks at a GPU's numbers, when each step is asked whether its gradients are finite.
 SPARSELY = 4
 _MOST_LOOKS = 32  # a script in which everything is new all the time must not be audited all the time
+# What audits may cost once the first steps are over: a share of the time, and so much in each step where steps are short.
+_AUDIT_SHARE, _AUDIT_IN_A_STEP, _AUDIT_AT_FIRST = 0.003, 15e-6, 0.15
 
 
 class Keys:
@@ -151,7 +155,7 @@ class Look:
 
     A class of its own because it is entered a dozen times in a step, where a generator would be felt."""
 
-    __slots__ = ("_functions", "_grad", "_locally", "_modes", "_scope", "_session", "_unit")
+    __slots__ = ("_functions", "_grad", "_locally", "_modes", "_scope", "_session", "_since", "_unit")
 
     def __init__(self, session: Session, unit: str, pieces: bool) -> None:
         self._session = session
@@ -160,6 +164,8 @@ class Look:
 
     def __enter__(self) -> None:
         self._session.looking = True
+        resting = self._session.resting
+        self._since = 0.0 if resting or not self._session.auditing else time.perf_counter()
         if self._locally is not None:
             self._locally.__enter__()
         self._scope = self._session.scope
@@ -188,6 +194,8 @@ class Look:
         if self._locally is not None:
             self._locally.__exit__(kind, error, trace)
         self._session.looking = False
+        if self._since:
+            self._session.audited += time.perf_counter() - self._since
         if isinstance(error, Exception):
             self._session.fault(self._unit, error)
             return True
@@ -213,15 +221,14 @@ class Session:
         self._emit = emit
         self._fault = fault
         self._faults: dict[str, int] = {}
-        self.points = Subscriptions()
+        self.points = Subscriptions(self.listening)
         lifting.follow(self.points, self.apart)
         self.step = 0  # finished optimizer steps
         self.on = True
         self.rest: Rest  # the third gear; set by the attachment
         # The batches that were drawn for a step, the first and the last of them; counted from 1 in their epoch.
         self.drawn: Callable[[int], tuple[int, int] | None] = lambda _step: None
-        self.resting = False  # this step is like a thousand before it, and is not told (probes/rest.py)
-        self.hears: Callable[[Event], Any] | None = None  # of each event first; True keeps it from being told
+        self.resting = False  # this step is like those before it: counted, and not told (probes/rest.py)
         # premortem itself is using torch right now, or must not look (probes/capturing.py)
         self.looking = False
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
@@ -233,6 +240,9 @@ class Session:
         self.modes = 0  # dispatch modes of the user's that are on, around our own look
         self.alarm_until = 0  # audit up to this step, because something looked wrong
         self._looks = 0
+        self.audited = 0.0  # seconds that audits have taken
+        self._began = time.perf_counter()
+        self._due = True  # an audit at this step, by the calendar
         self.next_call: dict[
             int, Callable[[bool], None]
         ] = {}  # module key -> to be told its mode after its next call
@@ -250,9 +260,17 @@ class Session:
 
     @property
     def auditing(self) -> bool:
-        """Audit gear: the first steps, then ever more rarely, and after an alarm."""
-        step = self.step
-        return step < 8 or step < self.alarm_until or (step & (step - 1)) == 0 or step % 500 == 0
+        """Audit gear: the first steps, then ever more rarely as far as it can be afforded, and after an alarm."""
+        return self._due or self.step < 8 or self.step < self.alarm_until
+
+    def advance(self) -> None:
+        """One more step is over."""
+        self.step = step = self.step + 1
+        self._due = (step & (step - 1) == 0 or step % 500 == 0) and (step <= 64 or self._affordable())
+
+    def _affordable(self) -> bool:
+        spent, elapsed = self.audited, time.perf_counter() - self._began
+        return spent < _AUDIT_AT_FIRST + _AUDIT_SHARE * elapsed + _AUDIT_IN_A_STEP * self.step
 
     def look_closer(self, steps: int = 4) -> None:
         """Something is new (a model, an optimizer, which parameters get gradients): audit what follows."""
@@ -261,14 +279,17 @@ class Session:
             self.alarm_until = max(self.alarm_until, self.step + steps)
 
     def listening(self) -> bool:
-        """Whether a wrapper should look: not in a forked child, another thread, or our own calls."""
-        return self.on and not self.looking and threading.get_ident() == self.thread
+        """Whether a call is the run's own: not in a forked child, another thread, our own calls, or what a compiler or
+        a capture records. The guard of every layer of ours."""
+        return (
+            self.on and not self.looking and threading.get_ident() == self.thread and not _COMPILER.get(_FLAG)
+        )
 
     # -- saying things --------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        if self.hears is None or not self.hears(event):
-            self._emit(event)
+        self.rest.hears(event)
+        self._emit(event)
 
     def tick(self) -> int:
         self.serial += 1
@@ -301,7 +322,19 @@ class Session:
     # -- narrow wrappers ------------------------------------------------------------------
 
     def patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> Point:
+        """A layer that hears every call, in whichever thread, and our own as well."""
         return self.points.add(owner, name, make)
+
+    def layer(
+        self,
+        owner: Any,
+        name: str,
+        make: Callable[[Any], Any],
+        quiet: Callable[[Any], Any] | bool | None = True,
+    ) -> Point:
+        """A layer that hears the run's own calls. In a rested step it is there as ever, unless `quiet` says what is there
+        then: None, nothing."""
+        return self.points.add(owner, name, make, quiet=quiet, guarded=True)
 
     def around(
         self,
@@ -310,22 +343,17 @@ class Session:
         *,
         before: Callable[..., Any] | None = None,
         after: Callable[..., None] | None = None,
-        resting: Callable[..., None] | None = None,
+        quiet: Callable[..., None] | bool | None = True,
         pieces: bool = True,
     ) -> None:
-        """Wrap a function: `before(*args, **kwargs)` gives a note, `after(note, result, *args, **kwargs)`.
+        """Around a function: `before(*args, **kwargs)` gives a note, `after(note, result, *args, **kwargs)`.
 
-        Neither can change arguments, result or exception. `resting(*args, **kwargs)`, which must not raise, stands for
-        both in a rested step. For `pieces` see `looking_at`."""
+        Neither can change arguments, result or exception. In a rested step `quiet(*args, **kwargs)`, which must not raise,
+        stands for both; None: nothing does. For `pieces` see `looking_at`."""
         unit = f"{getattr(owner, '__name__', owner)}.{name}"
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if torch.compiler.is_compiling() or not self.listening():
-                    return original(*args, **kwargs)
-                if self.resting and resting is not None:
-                    resting(*args, **kwargs)
-                    return original(*args, **kwargs)
                 note = None
                 if before is not None:
                     with self.looking_at(unit, pieces=pieces):
@@ -338,7 +366,14 @@ class Session:
 
             return wrapper
 
-        self.patch(owner, name, make)
+        def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                quiet(*args, **kwargs)  # type: ignore[operator, misc]
+                return original(*args, **kwargs)
+
+            return wrapper
+
+        self.layer(owner, name, make, quiet=counted if callable(quiet) else quiet)
 
     def restore(self) -> None:
         self.points.end()
@@ -358,6 +393,13 @@ def tensors_in(thing: Any, limit: int = 8) -> list[torch.Tensor]:
         elif isinstance(item, dict):
             queue[:0] = list(item.values())[:limit]
     return found
+
+
+def tensors_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """As `tensors_in((args, kwargs))`, quick where a function is called with one plain tensor."""
+    if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor and not args[0].is_nested:
+        return [args[0]]
+    return tensors_in((args, kwargs))
 
 
 def version(tensor: torch.Tensor) -> int:

@@ -38,7 +38,7 @@ class States:
         self._unsaved: dict[
             int, dict[str, list[float]]
         ] = {}  # what state dicts leave out, for each architecture
-        self._fresh: list[
+        self.fresh: list[
             tuple[weakref.ref[nn.Module], str, dict[str, Any]]
         ] = []  # loaded since the last step
 
@@ -169,15 +169,15 @@ class States:
         name = user_name(module) or type(module).__name__
         # What is loaded later wins: an earlier load of the same weights is not lost, it is replaced.
         mine = {id(p) for p in module.parameters()}
-        for _, _, kept in self._fresh:
+        for _, _, kept in self.fresh:
             for key in [key for key, (ref, _) in kept.items() if id(ref()) in mine]:
                 del kept[key]
         self._await_use(module, name)
-        self._fresh.append((weakref.ref(module), name, remembered(module, state)))
+        self.fresh.append((weakref.ref(module), name, remembered(module, state)))
 
     def _first_step(self, optimizer: Any, track: Any) -> None:
         """Before the first step after a load: are the weights still those that were loaded?"""
-        fresh, self._fresh = self._fresh, []
+        fresh, self.fresh = self.fresh, []
         for reference, name, kept in fresh:
             module = reference()
             if module is None or not kept:

@@ -25,7 +25,7 @@ from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import SPARSELY, Session
-from premortem.tensors.finite import UNSCALED, non_finite_sum
+from premortem.tensors.finite import UNSCALED, non_finite, non_finite_sum
 from premortem.tensors.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
@@ -69,6 +69,13 @@ class Held:
         pieces = sum(map(is_shard, parameters))
         self._here = None if not pieces else local if pieces < len(parameters) else _PIECE
         self.half = any(p.dtype == torch.float16 for p in parameters)
+        grads = [p.grad for p in parameters]
+        # Whether one pass of the kernel that scalers use can tell that all are finite.
+        self.quick = (
+            self.on_cpu
+            and not (pieces or self.sparse or self.half)
+            and all(type(grad) is torch.Tensor and grad.dtype in UNSCALED for grad in grads)
+        )
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
 
@@ -112,13 +119,31 @@ class Stats:
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
+        self.broken = True  # the step that is about to be made may have gradients that are not finite
         self.last_loss: float | None = None
         self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
         self._values: list[float] | None = None  # of the pending row, once they were read
         self._flags: dict[torch.device, Flags] = {}
+        self._flag, self._one = torch.zeros(()), torch.ones(())
         self._ready: int | None = None  # the optimizer whose numbers were taken just now
         self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
+
+    def sound(self, optimizer: Any) -> bool:
+        """In a rested step: whether its gradients, on the CPU, are surely finite. No number is kept of them."""
+        held = self._known.get(optimizer)
+        if held is None or not held.quick or self.session.rest.careful:
+            return False
+        grads = list(map(_GRAD, held.parameters))
+        if NoneType in set(map(type, grads)) or torch._C._len_torch_dispatch_stack():
+            return False
+        try:
+            if not non_finite(grads, self._flag, self._one).item():
+                return True
+        except RuntimeError:  # an expanded gradient, which cannot be written
+            return False
+        self._flag = torch.zeros(())
+        return False
 
     def install(self) -> None:
         self.optimizers.before_step.append(self._measure)
@@ -150,7 +175,9 @@ class Stats:
         if self._ready == track.key:
             self._ready = None
             return
-        self.measure(optimizer, track)
+        self.broken = not (self.session.resting and (self.checked or self.sound(optimizer)))
+        if self.broken:
+            self.measure(optimizer, track)
         self._ready = None
 
     def held(self, optimizer: Any) -> Held | None:

@@ -43,7 +43,8 @@ class Home:
         return __init__
 
     def _stepped(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._move()
+        if self.session.step == 0:
+            self._move()
 
     def _move(self) -> None:
         session = self.session

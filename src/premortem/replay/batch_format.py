@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from premortem.changes.batches import PLAIN
+
 _DEPTH = 12
-_PLAIN = (str, int, float, bool, type(None))
 
 
 def pack(thing: Any, name: str, tensors: dict[str, torch.Tensor], depth: int = 0) -> Any:
@@ -24,7 +25,7 @@ def pack(thing: Any, name: str, tensors: dict[str, torch.Tensor], depth: int = 0
     if type(thing).__name__ == "ndarray" and thing.dtype.kind in "fiub":
         tensors[name] = torch.from_numpy(thing.copy())
         return {"array": name}
-    if isinstance(thing, _PLAIN):
+    if isinstance(thing, PLAIN):
         return {
             "value": thing.hex() if isinstance(thing, float) else thing,
             "float": isinstance(thing, float),
@@ -90,48 +91,3 @@ def _part(template: Any, key: Any) -> Any:
         return template[key]
     except (KeyError, IndexError, TypeError):
         return None
-
-
-def rows(thing: Any) -> int:
-    """How many samples a batch has: the most common first size of its tensors."""
-    sizes = [t.shape[0] for t in leaves(thing) if t.dim()]
-    return max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
-
-
-def leaves(thing: Any) -> list[torch.Tensor]:
-    if isinstance(thing, torch.Tensor):
-        return [thing]
-    if isinstance(thing, (list, tuple)):
-        return [leaf for item in thing for leaf in leaves(item)]
-    if isinstance(thing, Mapping):
-        return [leaf for item in thing.values() for leaf in leaves(item)]
-    return []
-
-
-def keep_rows(thing: Any, size: int, chosen: list[int]) -> Any:
-    """The batch with only these samples, repeated until it has its old size: no shape changes."""
-    index = [chosen[i % len(chosen)] for i in range(size)]
-    for i in chosen:
-        index[i] = i  # a sample that stays keeps its place
-    return _take(thing, size, index)
-
-
-def _take(thing: Any, size: int, index: list[int]) -> Any:
-    if isinstance(thing, torch.Tensor):
-        return (
-            thing[torch.tensor(index, device=thing.device)]
-            if thing.dim() and thing.shape[0] == size
-            else thing
-        )
-    if isinstance(thing, list) and len(thing) == size and all(isinstance(item, _PLAIN) for item in thing):
-        return [thing[i] for i in index]
-    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        return type(thing)(*(_take(item, size, index) for item in thing))
-    if isinstance(thing, (list, tuple)):
-        return type(thing)(_take(item, size, index) for item in thing)
-    if isinstance(thing, Mapping):
-        made = copy.copy(thing)
-        for key, item in thing.items():
-            made[key] = _take(item, size, index)  # type: ignore[index]
-        return made
-    return thing

@@ -59,7 +59,7 @@ class Capsules:
         step = self.attachment.session.step + 1
         if self.attachment.nonfinite_origin.loss_broken:
             self._write(optimizer, track.key, step, "loss")
-        elif self.guard is None and _broken(gradients(optimizer)):
+        elif self.guard is None and self.attachment.stats.broken and _broken(gradients(optimizer)):
             self._write(optimizer, track.key, step, "gradient")
 
     def _buffer_broken(self, optimizer: Any, track: Any, name: tuple[int, str], value: torch.Tensor) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from premortem.replay import interventions
-from premortem.replay.interventions.base import Case, Outcome
+from premortem import changes
+from premortem.replay.case import Case, Outcome, Trials, single
+from premortem.replay.sample_search import Samples
+from premortem.replay.term_search import LossTerms
 from premortem.replay.trial import Result, Trial
 
 MOST_STEPS = 2000  # as far as a script is taken through its loop to the place of the recorded step
@@ -85,23 +87,29 @@ class Plan:
         case = Case(manifest, options, plain, launch)
         # The lines of compiled code are not the user's: it is looked at eagerly, if it fails so too.
         eager = {"eager": True} if manifest.get("compiled") else {}
-        seen = yield case.trial("under the microscope", microscope=True, launch=eager)
+        seen = yield case.again("under the microscope", microscope=True, launch=eager)
         if eager and seen.certificate is None:
-            seen = yield case.trial("under the microscope", microscope=True)
+            seen = yield case.again("under the microscope", microscope=True)
         report.certificate = case.certificate = seen.certificate
         if unborn(seen.certificate) and manifest["steps"] <= MOST_STEPS:
             # It was there when the step was looked at: in prepared data, a table, a weight. Who made that?
             whole = {**eager, "position": manifest["steps"], "whole": True}
-            told = yield case.trial("the whole script under the microscope", microscope=True, launch=whole)
+            told = yield case.again("the whole script under the microscope", microscope=True, launch=whole)
             if told.failed and not unborn(told.certificate):
                 report.certificate = case.certificate = told.certificate
         if report.certificate is not None and report.certificate["stage"] == "weights":
             return  # the weights were broken before this step: it has no cause of its own
-        for intervention in () if options.get("quick") else interventions.ALL:
-            if intervention.applies(case):
-                outcome = yield from intervention.run(case)
+        for cls in () if options.get("quick") else changes.of("one_step").values():
+            if not cls.absent(case.run):
+                outcome = yield from _tried(cls, case)
                 if outcome is not None:
                     report.outcomes.append(outcome)
+
+
+def _tried(cls: type[changes.Change], case: Case) -> Trials:
+    if cls.name == "some-samples":
+        return Samples(cls, case).run(case)
+    return LossTerms(cls, case).run(case) if cls.name == "without-term" else single(cls, case)
 
 
 def unborn(certificate: dict[str, Any] | None) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from premortem.replay.trial import Result, Term
+from premortem.changes.loss_terms import Term
+from premortem.replay.trial import Result
 
 
 def merge(results: Sequence[Result]) -> Result:

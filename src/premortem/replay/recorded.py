@@ -9,12 +9,11 @@ from typing import Any
 
 import torch
 
+from premortem.changes.batches import keep_rows, rows
 from premortem.probes.session import is_user_code, tensors_in
-from premortem.replay.batch_format import keep_rows, rows, unpack
+from premortem.replay.batch_format import unpack
 from premortem.replay.capsule import Capsule
-from premortem.replay.trial import Trial
 
-_DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _PATIENCE = 8  # batches beyond the recorded ones, before a loop that never steps is ended
 
 
@@ -27,7 +26,6 @@ class Recorded:
         self.targets = capsule.manifest["targets"] if not self.draws else 0
         self.loaders = {draw["loader"] for draw in self.draws}
         self.template: Any = None  # a batch of the script's own
-        self._dtype: torch.dtype | None = None
         self._chosen: list[int] | None = None
         self._drawn: dict[int, int] = {}
         self._called: dict[tuple[int, bool], int] = {}
@@ -37,10 +35,8 @@ class Recorded:
         ] = []  # the script's own data that was written over
         self._sizes = self._count()
 
-    def begin(self, trial: Trial) -> None:
+    def begin(self) -> None:
         """A new trial: a new turn of the user's loop."""
-        self._chosen = trial.samples if trial.rank in {None, self.rank} else None
-        self._dtype = _DTYPES.get(trial.precision)
         self._drawn.clear()
         self.begin_window()
 
@@ -68,6 +64,10 @@ class Recorded:
             if call["grad"] and call["tensors"] and self.capsule.step[f"call/{i}/0"].dim()
         }
         return [sizes.pop()] if len(sizes) == 1 else []
+
+    def choose(self, samples: list[int] | None) -> None:
+        """Only these from now on, counted over all batches of the step; None: all of them."""
+        self._chosen = samples
 
     @property
     def samples(self) -> int:
@@ -122,7 +122,7 @@ class Recorded:
         def replaced(tensor: torch.Tensor) -> torch.Tensor:
             if queue and not tensor.requires_grad:
                 tensor = self._instead(tensor, queue.pop(0))
-            return self.cast(tensor)
+            return tensor
 
         changed: tuple[Any, Any] = mapped((args, kwargs), replaced)
         return changed
@@ -158,7 +158,7 @@ class Recorded:
             saved = self.capsule.step[f"target/{number}"]
             if not target.requires_grad and saved.numel() and not same(target, self._few(saved)):
                 target = self._few(saved).to(target.device, copy=True)
-        return self.cast(target)
+        return target
 
     def _few(self, tensor: torch.Tensor) -> torch.Tensor:
         if self._chosen is None or len(self._sizes) != 1:
@@ -166,11 +166,6 @@ class Recorded:
         kept = keep_rows(tensor, self._sizes[0], self._chosen)
         assert isinstance(kept, torch.Tensor)  # noqa: S101 - a tensor's rows are a tensor
         return kept
-
-    def cast(self, tensor: torch.Tensor) -> torch.Tensor:
-        if self._dtype is None or not tensor.is_floating_point():
-            return tensor
-        return tensor.to(self._dtype)
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
-from torch.nn import functional
 from torch.nn.utils import clip_grad
 from torch.optim.optimizer import Optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from premortem.probes.losses import WATCHED
+from premortem import changes
+from premortem.changes.reach import Reach
+from premortem.changes.summands import Summands
 from premortem.probes.microscope import Microscope
-from premortem.replay.changes import LOW, Policies, as_recorded, changed, unseen, widen
 from premortem.replay.collect import digest, exact, gradients, held
 from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
-from premortem.replay.terms import Terms
+from premortem.replay.step_reach import LOW, Policies, StepReach, as_recorded, unseen
 from premortem.replay.trial import Result, Trial
 from premortem.replay.verdict import broken_gradients, certificate, finite, names_in, updated
 from premortem.tensors.sharding import is_shard, local
@@ -78,7 +78,8 @@ class Stage:
         self._skipping = position is not None  # far from the step: its turns are only counted
         self._passed = 0
         self._losses: list[dict[str, Any]] = []
-        self._terms: Terms | None = None
+        self._terms: Summands | None = None
+        self._reach: StepReach | None = None
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
         # Over all that the script does, from its start.
@@ -100,9 +101,7 @@ class Stage:
         if self.capsule.manifest.get("guarded") and hasattr(clip_grad, "_clip_grads_with_norm_"):
             session.patch(clip_grad, "_clip_grads_with_norm_", as_recorded)
         session.patch(torch.amp.autocast_mode.autocast, "__enter__", self._wrap_autocast)
-        for name in WATCHED:
-            if hasattr(functional, name):
-                session.patch(functional, name, self._wrap_loss)
+        Reach(order=0, ours=lambda: session.looking).on_target(self._recorded_target)
         if (self.capsule.manifest.get("ranks") or {}).get("sharded"):
             self._policies.install(session)
         if self._whole is not None:
@@ -175,7 +174,7 @@ class Stage:
         if self.trial is None:
             self.over = True
             raise Finished(0)
-        self.recorded.begin(self.trial)
+        self.recorded.begin()
         self._begin_window()
 
     def _begin_window(self) -> None:
@@ -189,12 +188,21 @@ class Stage:
             self.recorded.begin_window()
         self._losses, self._found = [], []
         modules = [m for model in self.attachment.models.known.values() if (m := model.module()) is not None]
-        self._open.enter_context(changed(self.trial, modules))
+        self._reach = StepReach(self.attachment.session, self.recorded, modules)
+        self._open.callback(self._reach.end)
+        self._put_on(self.trial, self._reach)
         self._terms, self._microscope = None, self._whole
-        if self.trial.terms or self.trial.without_term is not None:
-            self._terms = self._open.enter_context(Terms(self.attachment.session, self.trial.without_term))
+        if self.trial.terms:
+            self._terms = Summands(self._reach)
+            self._terms.install()
         if self.trial.microscope and self._whole is None:
             self._microscope = self._open.enter_context(self._lens())
+
+    def _put_on(self, trial: Trial, reach: StepReach) -> None:
+        cls = changes.of("one_step").get(trial.change)
+        launched = cls is not None and cls.one_step is not None and cls.one_step.launch
+        if cls is not None and not launched and trial.rank in {None, self.recorded.rank}:
+            cls(reach, settings=trial.settings).put_on()
 
     def _lens(self) -> Microscope:
         return Microscope(self.attachment.session, lambda: self.recorded.samples or None)
@@ -222,7 +230,8 @@ class Stage:
                 result.bad_buffer, result.buffer = not finite(buffer), digest([buffer])
         if trial.apply:
             pieces = self.attachment.session.locally if trial.microscope else None
-            result.bad_update = updated(optimizer, update, trial, names, pieces or nullcontext())
+            changed = self._reach.updating if self._reach is not None else []
+            result.bad_update = updated(optimizer, update, changed, names, pieces or nullcontext())
         if self._microscope is not None:
             # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
             with nullcontext() if self._alone else unseen(self.attachment.session):
@@ -276,23 +285,19 @@ class Stage:
         return __call__
 
     def _known(self, module: nn.Module) -> Model:
-        """A module that is called for the first time in this trial is restored, and changed as the trial wants it."""
+        """A module that is called for the first time in this trial is restored."""
         models, keys = self.attachment.models, self.attachment.session.modules
         if keys.of(module) not in models.known:
             models.introduce(module)
         model = models.known[keys.of(module)]
-        if self.restorer.model(model) and self.trial is not None:
-            widen(self.trial, module)
+        self.restorer.model(model)
         return model
 
-    def _wrap_loss(self, original: Any) -> Any:
-        def loss(given: Any, target: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if self.trial is not None and isinstance(target, torch.Tensor):
-                with unseen(self.attachment.session):
-                    target = self.recorded.target(target)
-            return original(given, target, *args, **kwargs)
-
-        return loss
+    def _recorded_target(self, target: torch.Tensor) -> torch.Tensor:
+        if self.trial is None:
+            return target
+        with unseen(self.attachment.session):
+            return self.recorded.target(target)
 
     def _wrap_backward(self, original: Any) -> Any:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -304,7 +309,7 @@ class Stage:
             if self.trial is not None and loss.numel() == 1:
                 with unseen(self.attachment.session):
                     self._losses.append(exact(loss))
-                if self._terms is not None and self.trial.terms:
+                if self._terms is not None:
                     held_whole = [p for p in self.restorer.parameters(self.target) if not is_shard(p)]
                     self._found += self._terms.of(loss, held_whole)
             return original(tensors, *args, **kwargs)

@@ -14,9 +14,9 @@ import time
 import traceback
 from typing import Any
 
+from premortem import changes
 from premortem.errors import UsageError
 from premortem.files.plain import dumps
-from premortem.points import OVER, Subscriptions
 from premortem.replay.how_started import versions
 from premortem.replay.order import Order
 from premortem.replay.plan import Plan
@@ -26,13 +26,6 @@ from premortem.scriptrun.script_process import Played
 from premortem.startup.import_hook import ImportHook
 
 _MOST_THREADS = 1024
-
-
-def _uncompiled(_call: Any) -> Any:
-    def compile(model: Any = None, *_: Any, **__: Any) -> Any:  # noqa: A001
-        return model if model is not None else lambda each: each
-
-    return compile
 
 
 class Child:
@@ -87,6 +80,7 @@ class Child:
     def _set_the_stage(self) -> None:
         import torch
 
+        from premortem.changes.reach import Reach
         from premortem.probes import Attachment
         from premortem.replay.capsule import Capsule, read
         from premortem.replay.repeated_step import Stage
@@ -108,10 +102,9 @@ class Child:
         self.plan = Plan(joined([paper.manifest for paper in papers]), order.options, earlier)
         self.stage = Stage(capsule, attachment, self._next, order)
         self.stage.install()
-        if order.launch.get("eager"):
-            points = Subscriptions()
-            points.add(torch, "compile", _uncompiled, order=OVER)
-            points.add(torch.nn.Module, "compile", lambda _call: lambda *_, **__: None, order=OVER)
+        for cls in changes.of("one_step").values():
+            if cls.one_step is not None and order.launch.get(cls.one_step.launch):
+                cls(Reach(ours=lambda: attachment.session.looking)).put_on()
 
     def _fault(self, unit: str, error: BaseException) -> None:
         self.tell(fault=f"{unit}: {type(error).__name__}: {error}")

@@ -6,44 +6,24 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from premortem.changes.loss_terms import Term
+
 
 @dataclass
 class Trial:
     """What is changed. A trial that changes nothing reproduces the failure."""
 
-    name: str  # of the intervention it belongs to
-    samples: list[int] | None = None  # only these, counted over all batches of the step
-    rank: int | None = None  # whose samples; the others keep theirs
-    precision: str = ""  # "float32" or "float64": autocast off, and everything in it
+    name: str  # as a person reads it
+    change: str = ""  # the name of a change of `changes/`
+    settings: dict[str, Any] = field(default_factory=dict)  # of that change
+    rank: int | None = None  # the only one where it is put on; None: everywhere
     microscope: bool = False
     terms: bool = False  # look at the loss term by term
-    without_term: int | None = None
-    clip: float | None = None
-    eps: float | None = None  # of the optimizer
-    rate: float | None = None  # the learning rates times this
     apply: bool = False  # really make the update, to see whether it is finite (it is undone)
-    deterministic: bool = False
     launch: dict[str, Any] = field(default_factory=dict)  # what only a new process can change
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
-
-
-@dataclass
-class Term:
-    """One summand of the loss."""
-
-    index: int
-    op: str
-    file: str
-    line: int
-    value: float | str
-    finite: bool
-    gradient_finite: bool | None
-
-    @property
-    def healthy(self) -> bool:
-        return self.finite and self.gradient_finite is not False
 
 
 @dataclass

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
 
 from premortem.events import NonFinite
 from premortem.files.plain import plain
 from premortem.replay.collect import held
-from premortem.replay.trial import Trial
+from premortem.replay.step_reach import Updating
 from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
@@ -40,19 +40,20 @@ def broken_gradients(optimizer: Any, names: dict[int, str]) -> list[str]:
 
 
 def updated(
-    optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str], locally: Any
+    optimizer: Any,
+    update: Callable[[], Any],
+    changed: Sequence[Updating],
+    names: dict[int, str],
+    locally: Any,
 ) -> list[str]:
     """Make the update and say which parameters are not finite. The next trial restores what it changed.
 
     Under `locally` it is made on this rank's pieces one by one, which a microscope can look at."""
-    if trial.clip is not None:
-        nn.utils.clip_grad_norm_([p for p in held(optimizer) if p.grad is not None], trial.clip)
-    for group in optimizer.param_groups:
-        if trial.eps is not None and "eps" in group:
-            group["eps"] = trial.eps
-        if trial.rate is not None and "lr" in group:
-            group["lr"] = group["lr"] * trial.rate
-    with torch.no_grad(), locally:
+    with ExitStack() as held_open:
+        for around in changed:
+            held_open.enter_context(around(optimizer))
+        held_open.enter_context(torch.no_grad())
+        held_open.enter_context(locally)
         update()
     bad = [
         names.get(id(p), f"parameter {i}")

@@ -331,7 +331,7 @@ class Watcher:
             _attached.append(self)
             self._together = Together(self._attachment.ranks)
             self._attachment.ranks.say = self.on_problem
-            self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
+            self._attachment.optimizers.after_step.append(self._stepped)
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 
@@ -375,8 +375,9 @@ class Watcher:
         requests = Requests(folder, self.safekeeping, journal.note, say)
         journal.looks.append(requests.look)
         attachment.optimizers.after_step.append(requests.stepped)
+        attachment.optimizers.at_leisure |= {requests.stepped, self.safekeeping.stepped}
         if self.on_step is not None:
-            self.after_each_step(self.on_step)
+            attachment.optimizers.at_leisure.add(self.after_each_step(self.on_step))
 
     def _give_up_capsules(self, near: Path) -> bool:
         """The disk is full, and a checkpoint of the script's is worth more than a step that can be run again."""
@@ -402,10 +403,20 @@ class Watcher:
         if self._attachment is not None:
             self._attachment.introduce(objects)
 
-    def after_each_step(self, call: Callable[[], None]) -> None:
+    def after_each_step(self, call: Callable[[], None]) -> Callable[..., None]:
         """`call` at every step boundary from now on. What it raises ends the loop there."""
+
+        def stepped(*_: Any) -> None:
+            call()
+
         if self._attachment is not None:
-            self._attachment.optimizers.after_step.append(lambda *_: call())
+            self._attachment.optimizers.after_step.append(stepped)
+        return stepped
+
+    def _stepped(self, *_: Any) -> None:
+        among_ranks = self._attachment is not None and self._attachment.ranks.exchange is not None
+        if self.stopping is not None or among_ranks:
+            self._stop_if_decided()
 
     def _stop_if_decided(self) -> None:
         # At a step boundary, where weights and optimizer agree, and every rank with every other.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from premortem import changes
 from premortem.errors import UsageError
-from premortem.fit.speed.candidates import ALL
 from premortem.fit.speed.report import Report
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
@@ -57,7 +57,7 @@ def measure(options: SpeedOptions) -> Report:
 
 
 def _check_names(only: tuple[str, ...]) -> None:
-    known = sorted(kind.name for kind in ALL)
+    known = sorted(changes.of("time"))
     for name in only:
         if name not in known:
             raise UsageError(f"there is no candidate `{name}`; there are {', '.join(known)}")

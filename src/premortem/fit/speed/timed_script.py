@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from premortem import changes
 from premortem.fit.speed.agenda import Notes, Turn, agenda
-from premortem.fit.speed.candidates import ALL, RIVALS, Candidate
 from premortem.fit.speed.report import Report, advice, row_of
-from premortem.fit.speed.scene import Scene
+from premortem.fit.speed.scene import Scene, TurnReach
 from premortem.fit.speed.timed_turns import Stage
 from premortem.program.running import Ending
 from premortem.scriptrun.script_process import Played
@@ -24,7 +24,7 @@ class Child:
         self.notes = Notes(steps=order["steps"])
         self.report = Report()
         self.scene = Scene(backend=order["backend"])
-        self.candidates: dict[str, Candidate] = {}
+        self.candidates: dict[str, changes.Change] = {}
         self.stage: Stage | None = None
         self._started = time.monotonic()
 
@@ -40,17 +40,18 @@ class Child:
 
     def _choose(self) -> list[str]:
         """The step is known now: what can be tried on it?"""
-        self.notes.rivals = RIVALS
-        only = set(self.order["only"])
-        for kind in ALL:
-            candidate = kind(self.scene)
-            why = "it was not asked for" if only and kind.name not in only else candidate.obstacle()
-            if why:
-                self.notes.skipped[kind.name] = why
+        self.notes.rivals = changes.RIVALS
+        only, run = set(self.order["only"]), self.scene.run
+        for name, cls in changes.of("time").items():
+            why = (
+                "it was not asked for" if only and name not in only else cls.absent(run) or cls.prevented(run)
+            )
+            if why or cls.time is None:
+                self.notes.skipped[name] = why
                 continue
-            self.candidates[kind.name] = candidate
-            self.notes.exact[kind.name] = kind.exact
-            self.notes.compiles[kind.name] = kind.compiles
+            self.candidates[name] = cls(TurnReach(self.scene), run)
+            self.notes.exact[name] = cls.time.exact
+            self.notes.compiles[name] = cls.time.compiles
         return list(self.candidates)
 
     def _ended(self, ending: Ending) -> None:

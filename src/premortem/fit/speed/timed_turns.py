@@ -26,13 +26,14 @@ from torch.optim.optimizer import (
 from torch.utils import _pytree as tree
 from torch.utils import checkpoint as checkpoints
 
+from premortem.changes import Change
+from premortem.changes.reach import Around
 from premortem.fit.speed import breaks
 from premortem.fit.speed.agenda import Turn
 from premortem.fit.speed.batches import Batches
-from premortem.fit.speed.candidates import Candidate
 from premortem.fit.speed.machine import chance_now, peak, restore_chance, synchronize
 from premortem.fit.speed.numerics import Seen, sketch
-from premortem.fit.speed.scene import Scene
+from premortem.fit.speed.scene import Scene, TurnReach
 from premortem.points import Subscriptions, after_optimizer_steps, before_optimizer_steps
 
 
@@ -42,7 +43,7 @@ class Finished(SystemExit):
 
 class Stage:
     def __init__(
-        self, scene: Scene, plan: Generator[Turn, Seen, None], candidates: dict[str, Candidate]
+        self, scene: Scene, plan: Generator[Turn, Seen, None], candidates: dict[str, Change]
     ) -> None:
         self.scene = scene
         self.plan = plan
@@ -55,7 +56,7 @@ class Stage:
         self.errors_hidden = False
         self.recompiled: list[breaks.Break] = []  # by the last candidate that compiles, on its own
         self._explained: set[int] = set()
-        self._on: list[Candidate] = []
+        self._on: list[Change] = []
         self._target: Optimizer | None = None
         self._error = ""
         self._losses: list[torch.Tensor] = []
@@ -119,8 +120,6 @@ class Stage:
         def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
             self.scene.checkpoints = True
             self.scene.reentrant |= use_reentrant is None or bool(use_reentrant)
-            if self.scene.flip_reentrant:
-                use_reentrant = False
             return original(function, *args, use_reentrant=use_reentrant, **kwargs)
 
         return checkpoint
@@ -130,11 +129,12 @@ class Stage:
     def _through(self, root: nn.Module, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not self._on or self._error:
             return own(*args, **kwargs)
-        if any(candidate.explains for candidate in self._on):
+        if any(change.time is not None and change.time.explains for change in self._on):
             self._explain(root, args, kwargs)
         run = own
-        for candidate in self._on:
-            run = functools.partial(_around, candidate, root, run)
+        for change in self._on:
+            for around in change.reach.around if isinstance(change.reach, TurnReach) else ():
+                run = functools.partial(_around, around, root, run)
         try:
             return run(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the script must not end because of a speed-up
@@ -158,8 +158,8 @@ class Stage:
 
     def _failed(self, error: Exception) -> None:
         self._error = breaks.first_line(f"{type(error).__name__}: {error}") or type(error).__name__
-        for candidate in self._on:
-            candidate.revert()
+        for change in self._on:
+            change.take_off()
         self._on = []
 
     def _wrap_backward(self, original: Any) -> Any:
@@ -229,10 +229,10 @@ class Stage:
         seconds = self._stopped - self._began
         if turn.purpose == "time":
             return Seen(seconds, peak=peak() if turn.last else 0, error=self._error)
-        if turn.purpose == "compare" and len(self._on) == 1 and self._on[0].compiles:
+        if turn.purpose == "compare" and len(self._on) == 1 and (role := self._on[0].time) and role.compiles:
             self.recompiled = breaks.recompiles()
             breaks.forget()
-        told = " and ".join(filter(None, (candidate.in_force() for candidate in self._on)))
+        told = " and ".join(filter(None, (change.in_force() for change in self._on)))
         losses = tuple(float(loss) for loss in self._losses)
         return Seen(seconds, losses, self._gradient, peak(), self._error, told)
 
@@ -261,17 +261,18 @@ class Stage:
         self._began = time.perf_counter()
 
     def _take_off(self) -> None:
-        for candidate in self._on:
-            candidate.revert()
+        for change in self._on:
+            change.take_off()
         self._on, self._error = [], ""
 
     def _put_on(self, turn: Turn) -> None:
         try:
-            for name in turn.names:
-                candidate = self.candidates[name]
-                candidate.watched = turn.purpose == "compare" and len(turn.names) == 1
-                candidate.apply()
-                self._on.append(candidate)
+            changes = [self.candidates[name] for name in turn.names]
+            # What calls a model in its own way goes inside, where the others are around it.
+            for change in sorted(changes, key=lambda each: each.time is None or not each.time.explains):
+                change.watched = turn.purpose == "compare" and len(turn.names) == 1
+                self._on.append(change)
+                change.put_on()
         except Exception as error:  # noqa: BLE001 - it cannot even be put on: that is a result
             self._failed(error)
 
@@ -294,5 +295,5 @@ class Stage:
             self._lengths = lengths
 
 
-def _around(candidate: Candidate, root: nn.Module, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    return candidate.call(root, run, args, kwargs)
+def _around(around: Around, root: nn.Module, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return around(root, run, args, kwargs)

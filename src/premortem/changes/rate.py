@@ -1,0 +1,110 @@
+"""The learning rate: zero, a thousand times, ten times, a tenth, constant."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+from premortem.changes.base import Change, Harm, Learning, OneStep, RunDescription
+from premortem.changes.edits import rate_edit
+
+_NO_RATE = "builds no optimizer with a learning rate"
+
+
+class RateAtBuild(Change):
+    """Optimizers are built with another rate, as if it were written in the script."""
+
+    factor: ClassVar[float]
+
+    def put_on(self) -> None:
+        self.reach.on_build(self._scaled)
+
+    def _scaled(self, given: dict[str, Any]) -> None:
+        """In the arguments of an optimizer: its own rate, and those of its groups."""
+        groups = [dict(each) if isinstance(each, dict) else each for each in given["params"]]
+        for owner in (given, *(group for group in groups if isinstance(group, dict))):
+            if isinstance(owner.get("lr"), float):
+                owner["lr"] *= self.factor
+                self.touched += 1
+        given["params"] = groups
+
+
+class RateZero(RateAtBuild):
+    """The learning rate is 0."""
+
+    name = "rate-zero"
+    factor = 0.0
+    harm = Harm(families=frozenset({"lr", "optimizer-ownership"}), needs=_NO_RATE)
+
+
+class RateThousandfold(RateAtBuild):
+    """The learning rate is a thousand times too high."""
+
+    name = "rate-thousandfold"
+    factor = 1000.0
+    harm = Harm(
+        families=frozenset({"lr", "exploding", "numerics-nan", "numerics-overflow", "init-saturation"}),
+        needs=_NO_RATE,
+    )
+
+
+class RateInUpdate(Change):
+    """Each update is made at another rate. Whatever sets the rate, a scheduler or the loop, does not see it."""
+
+    factor: ClassVar[float] = 1.0
+
+    def put_on(self) -> None:
+        self.reach.in_update("lr", self._rate)
+
+    def _rate(self, group: dict[str, Any], own: Any) -> Any:
+        self.touched += 1
+        return own * self.factor
+
+
+class RateTimesTen(RateInUpdate):
+    """The learning rate is ten times as high."""
+
+    name = "rate-times-ten"
+    factor = 10.0
+    edit = rate_edit(factor)
+    learning = Learning(title="rate × 10", family="lr", mistake=False, order=8)
+
+
+class RateTenth(RateInUpdate):
+    """The learning rate is a tenth."""
+
+    name = "rate-tenth"
+    factor = 0.1
+    edit = rate_edit(factor)
+    learning = Learning(title="rate ÷ 10", family="lr", mistake=False, order=8)
+    one_step = OneStep(
+        title="a tenth of the learning rate",
+        size=8,
+        gone="The learning rate is too high: at a tenth of it the same update is finite.",
+        stays="Not the learning rate.",
+    )
+
+    @classmethod
+    def absent(cls, run: RunDescription) -> str:
+        return "loss and gradients fail before the update" if run.failed_in_update is False else ""
+
+
+class RateConstant(RateInUpdate):
+    """The learning rate stays what the optimizer was built with."""
+
+    name = "rate-constant"
+    learning = Learning(title="constant rate", family="scheduler", order=4, least=0.15)
+    opening = ("schedules", "the learning rate does not vary")
+
+    def put_on(self) -> None:
+        self._first: dict[int, Any] = {}
+        self.reach.on_built(self._met)
+        super().put_on()
+
+    def _met(self, optimizer: Any) -> None:
+        # Copies: a scheduler writes into a rate that is a tensor.
+        self._first.update({id(group): copy.deepcopy(group.get("lr")) for group in optimizer.param_groups})
+
+    def _rate(self, group: dict[str, Any], own: Any) -> Any:
+        self.touched += 1
+        return self._first.get(id(group), own)

@@ -1,0 +1,69 @@
+"""The edit of a change, made in the source, is the same training as the change put on."""
+
+import pytest
+
+from premortem import changes
+from premortem.changes import RunDescription
+from premortem.changes.reach import Reach
+from premortem.lint.diagnostics import edited
+from premortem.lint.source import Source
+
+SCRIPT = """
+import torch
+from torch import nn
+from torch.optim import SGD, AdamW as Optimizer
+from torch.nn.utils import clip_grad_norm_
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+for p in model[0].parameters():
+    p.requires_grad = False
+model[2].bias.requires_grad_(False)
+optimizer = Optimizer(model.parameters(), lr=1e-2, eps=1e-12)
+other = SGD([torch.zeros(2, requires_grad=True)], 0.5)
+for step in range(6):
+    x = torch.randn(8, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = model(x)
+    loss = nn.functional.cross_entropy(out.float(), (x[:, 0] > 0).long())
+    optimizer.zero_grad(set_to_none=False)
+    loss.backward()
+    clip_grad_norm_(model.parameters(), max_norm=0.01)
+    nn.utils.clip_grad_value_(model.parameters(), 0.001)
+    optimizer.step()
+held = [p.detach().tolist() for p in model.parameters()], optimizer.param_groups[0]["foreach"], optimizer.param_groups[0]["fused"]
+"""
+WITH_EDITS = [cls for cls in changes.ALL if cls.edit is not None]
+
+
+def run(code):
+    names = {"__name__": "train"}
+    exec(compile(code, "train.py", "exec"), names)
+    return names["held"]
+
+
+@pytest.mark.parametrize("cls", WITH_EDITS, ids=lambda cls: cls.name)
+def test_the_edited_script_is_the_changed_one(cls):
+    new = edited(SCRIPT.encode(), cls.edit(Source("train.py", SCRIPT.encode())).edits)
+    with cls(Reach(), RunDescription(device="cpu")).on():
+        changed = run(SCRIPT)
+    if cls.name == "fused-optimizer":  # which of two kernels is not the question when one of them is chosen
+        assert run(new)[0] == changed[0]
+    elif cls.name == "set-to-none":
+        assert b"zero_grad()" in new
+    else:
+        assert run(new) == changed
+        assert run(SCRIPT) != changed
+    assert run(new) == run(new)
+
+
+def test_there_are_edits():
+    assert {cls.name for cls in WITH_EDITS} == {
+        *("unfrozen", "rate-times-ten", "rate-tenth", "float32", "set-to-none", "fused-optimizer"),
+        *("foreach-false", "epsilon", "no-clipping"),
+    }
+
+
+def test_what_is_no_number_is_left_alone():
+    source = Source("train.py", b"import torch\no = torch.optim.SGD(ps, lr=rate)\nSGD(ps, 1)\n")
+    assert changes.of("learning")["rate-times-ten"].edit(source) is None
