@@ -2,7 +2,13 @@ import pytest
 
 from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
-from tests.detectors.faults.accumulation_window_broken import EVENTS, LEAKS, NEVER_YIELDED, OWN_ORDER
+from tests.detectors.faults.accumulation_window_broken import (
+    CLEARED_BETWEEN_EPOCHS,
+    EVENTS,
+    LEAKS,
+    NEVER_YIELDED,
+    OWN_ORDER,
+)
 from tests.detectors.test_contract import observe
 
 
@@ -10,6 +16,7 @@ from tests.detectors.test_contract import observe
     ("events", "facts"),
     [
         (EVENTS, {"window": 4}),
+        (CLEARED_BETWEEN_EPOCHS, {"window": 6, "thrown": 12}),
         (LEAKS, {"window": 4}),
         (NEVER_YIELDED, {"window": 6, "batches": 11, "trained": 6}),
         (OWN_ORDER, {"window": 6, "samples": 352, "trained": 192}),

@@ -21,9 +21,9 @@ class Lengths:
     site: Site | None = None
     cleared_at: Site | None = None
     weights: set[float | None] = field(default_factory=set)
-    backwards: int = 0
     cleared: int = 0  # micro-batches that were thrown away since the last step
     torn: list[tuple[int, int]] = field(default_factory=list)  # windows cut in two: thrown away, used
+    at_ends: list[int] = field(default_factory=list)  # micro-batches that were thrown away between two epochs
 
 
 class AccumulationWindowBroken(Detector):
@@ -54,9 +54,10 @@ class AccumulationWindowBroken(Detector):
         self._backwards: Counter[int] = Counter()  # of each optimizer
         self._lengths: dict[int, Lengths] = {}
         self._epochs: dict[int, Counter[int]] = {}  # loader -> backward passes of each optimizer before it
+        self._between = False  # no backward pass since an epoch ended
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
-        self._since: Counter[int] = Counter()  # backward passes since
+        self._passes: Counter[int] = Counter()  # ... and backward passes of each optimizer before them
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, WindowEnded):
@@ -64,10 +65,11 @@ class AccumulationWindowBroken(Detector):
         elif isinstance(event, Backward):
             if not event.error:
                 self._backwards.update(event.optimizers)
-                self._since.update(event.optimizers)
+                self._between = False
         elif isinstance(event, EpochStarted):
             self._epochs[event.loader] = Counter(self._backwards)
         elif isinstance(event, EpochEnded):
+            self._between = event.complete
             yield from self._epoch(event)
         elif isinstance(event, Shuffled):
             yield from self._reshuffled(event)
@@ -96,6 +98,8 @@ class AccumulationWindowBroken(Detector):
             lengths.thrown[n] += 1
             lengths.cleared += n
             lengths.cleared_at = window.at
+            if self._between:
+                lengths.at_ends.append(n)
         k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
         if n == k and window.end == STEPPED:
             lengths.full += 1
@@ -104,6 +108,7 @@ class AccumulationWindowBroken(Detector):
             lengths.full = 0
         if k > 1 and times >= REGULAR and not self.said(optimizer):
             yield from self._judge(window, optimizer, lengths, k)
+            yield from self._thrown_away(window, optimizer, lengths, k)
 
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
         since = lengths.since
@@ -137,6 +142,15 @@ class AccumulationWindowBroken(Detector):
                 why = f"{long - k} were left over from the epoch before: it ended without a step for them"
                 yield from self._found(event, optimizer, what, why, lengths.site, window=k, times=len(since))
 
+    def _thrown_away(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
+        """Windows that do not begin with the epoch leave another rest each time, and it is cleared each time."""
+        rests = lengths.at_ends
+        if len(rests) < REGULAR or len(rests) != lengths.thrown.total() or max(rests) >= k:
+            return
+        what = f"zero_grad() cleared {sum(rests)} micro-batches at the ends of {len(rests)} epochs before a step used them (windows of {k})"
+        why = "the window is not full when the epoch ends, and zero_grad() throws it away"
+        yield from self._found(event, optimizer, what, why, lengths.cleared_at, window=k, thrown=sum(rests))
+
     def _found(
         self, event: Event, optimizer: int, what: str, why: str, at: Site | None, **evidence: Any
     ) -> Findings:
@@ -165,15 +179,16 @@ class AccumulationWindowBroken(Detector):
         size = self._shuffled.get(event.at)
         self._shuffled[event.at] = event.size
         trained, self._trained = self._trained, {}
-        since, self._since = self._since, Counter()
+        passes, self._passes = self._backwards - self._passes, Counter(self._backwards)
         if size != event.size:
             return
         for optimizer, windows in trained.items():
             (k, samples), alike = windows[0], len(set(windows)) == 1
             used = samples * len(windows)
             rest = size - used
-            if since[optimizer] > k * len(windows):
-                continue  # they were sent backward, and the window goes on in the next epoch
+            # What was sent backward after the last step is not lost: the first window of the next epoch holds it.
+            if passes[optimizer] != k * len(windows):
+                continue
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
             if not alike or k < 2 or not size / 4 <= rest < samples:
                 continue

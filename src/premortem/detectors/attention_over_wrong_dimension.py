@@ -22,7 +22,12 @@ class AttentionOverWrongDimension(Detector):
     """
 
     card = Card("PM416", "attention-over-wrong-dimension", "shape", Severity.ERROR).explaining(
-        "over-the-batch-dimension", "uninformative-labels", "updates-too-small", "vanishing-gradients"
+        "over-the-batch-dimension",
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "vanishing-gradients",
     )
     listens = (GraphWalked,)
 

@@ -22,7 +22,12 @@ class BatchTakenForTime(Detector):
     """
 
     card = Card("PM414", "batch-taken-for-time", "shape", Severity.ERROR).explaining(
-        "uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "vanishing-gradients",
+        "reshape-as-transpose",
     )
     listens = (SequenceLayer, LossCall)
 

@@ -182,7 +182,10 @@ class FrozenByLeftover(Detector):
 
     def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Findings:
         """Most of a model that is trained from scratch."""
-        fresh = [link for link in raw if link.fresh and link.owners and self._frozen[link.key] >= MANY]
+        probe = only_the_end_is_trained(links)
+        fresh = [
+            link for link in raw if link.fresh and (link.owners or probe) and self._frozen[link.key] >= MANY
+        ]
         frozen = sum(link.numel for link in links if not link.trainable and link.key not in self._thawed)
         # One random layer in front of a trained one is a method (random features); a whole random body is none.
         layers = {link.name.rpartition(".")[0] for link in fresh}
@@ -253,3 +256,10 @@ class FrozenByLeftover(Detector):
                 module=owner or None,
                 parameter=names[0],
             )
+
+
+def only_the_end_is_trained(links: list[Link]) -> bool:
+    """All that is trainable comes after all that is not, as in a fine-tuning: adapters stand in between."""
+    frozen = [place for place, link in enumerate(links) if not link.trainable]
+    trained = [place for place, link in enumerate(links) if link.trainable]
+    return bool(frozen and trained) and max(frozen) < min(trained)

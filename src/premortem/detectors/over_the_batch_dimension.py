@@ -24,6 +24,8 @@ class OverTheBatchDimension(Detector):
     card = Card("PM413", "over-the-batch-dimension", "shape", Severity.ERROR).explaining(
         "nll-without-log-probabilities",
         "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
         "updates-too-small",
         "vanishing-gradients",
         "softmax-before-cross-entropy",
@@ -45,6 +47,8 @@ class OverTheBatchDimension(Detector):
             yield from self._compared(event)
 
     def _softmaxed(self, event: Softmaxed) -> Findings:
+        if event.dimension != 0:
+            return
         rows, rest = event.shape[0], event.shape[1:]
         # Otherwise it is a list, a bag, a square of similarities.
         if not self.always(("samples", event.at), rows > 1 and max(rest) > 1 and rows not in rest):

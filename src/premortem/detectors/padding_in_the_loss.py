@@ -30,8 +30,8 @@ class PaddingInTheLoss(Detector):
     `CrossEntropyLoss(ignore_index=PAD)`, or multiply with the mask and divide by its sum.
 
     ## When it stays silent
-    Unless the model embeds these very tokens with a `padding_idx`, its inputs end in it, and at least three in ten
-    targets are padding. Losses with `reduction="none"` and with class weights are left alone.
+    Unless the model embeds these very tokens with a `padding_idx` and its inputs end in it, or targets and inputs are filled
+    up in the same places, by a value that stands nowhere else; and at least three in ten targets are padding. Losses with `reduction="none"` and with class weights are left alone.
     """
 
     card = Card("PM418", "padding-in-the-loss", "loss-definition", Severity.WARNING)
@@ -52,9 +52,10 @@ class PaddingInTheLoss(Detector):
         if seen.calls < CALLS or seen.padding < SHARE * seen.all:
             return
         share, index = seen.padding / seen.all, int(event.padding)
+        known = "which inputs and targets end in" if event.padded else "the embedding's `padding_idx`"
         yield self.last_word(
             event,
-            f"{share:.0%} of the targets are padding (token {index}, the embedding's `padding_idx`), and the loss counts them",
+            f"{share:.0%} of the targets are padding (token {index}, {known}), and the loss counts them",
             cause="The loss counts the positions after the end of a sequence like any word: it is mostly that of the padding.",
             remedy=f"Pass `ignore_index={index}` to the loss.",
             share=round(share, 3),

@@ -22,7 +22,11 @@ class ReshapeAsTranspose(Detector):
     """
 
     card = Card("PM412", "reshape-as-transpose", "shape", Severity.ERROR).explaining(
-        "uninformative-labels", "updates-too-small", "class-sorted-batches"
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "class-sorted-batches",
     )
     listens = (Reshaped,)
 
@@ -36,11 +40,15 @@ class ReshapeAsTranspose(Detector):
         order = "" if event.mixes else f"permute{order_of(event.before, event.after)}"
         if order and len(event.before) != len(event.after):
             order += f".reshape{event.after}"
+        merged = event.mixes and event.before[0] == event.after[0]
         what = (
             "one row holds numbers of several samples"
             if event.mixes
             else "the numbers stay in place, only the borders move"
         )
+        if merged:
+            what = "dimensions are joined that are not neighbours"
+            order = f"transpose(1, {event.before.index(event.after[1], 2)}).reshape{event.after}"
         yield self.finding(
             event,
             f"`{event.op}` turns {event.before} into {event.after}: {what}",

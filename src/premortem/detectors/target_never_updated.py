@@ -38,7 +38,7 @@ class TargetNeverUpdated(Detector):
 
     ## Usual causes
     A sync that assigns to a local name (`target = deepcopy(q)` for `self.target`), an averaging that drops its result
-    (`lerp` for `lerp_`), a sync interval that is longer than the run, or no call of it at all.
+    (`lerp` for `lerp_`), a target that is loaded with its own state, a sync interval that is longer than the run, or no call of it at all.
 
     ## What to do
     Copy the weights every few hundred steps (`target.load_state_dict(q.state_dict())`), or average them in place.
@@ -69,7 +69,9 @@ class TargetNeverUpdated(Detector):
             self._moved.update(link.model for link in event.links if link.moved)
             self._used.update(link.model for link in event.links if link.loaded or link.trained)
         elif isinstance(event, StateLoaded):
-            if event.target == "module" and event.key in self._targets and event.step:
+            # Its own memory, loaded into itself, changes nothing: it is the bits that count, not the call.
+            own = event.matched > 0 and event.aliased == event.matched
+            if event.target == "module" and event.key in self._targets and event.step and not own:
                 self._targets[event.key].changed = True
         elif isinstance(event, RunEnded) and event.reason == "finished":
             yield from self._judge(event)

@@ -13,6 +13,8 @@ from premortem.findings import Finding, Severity
 
 _RATIO = 5.0  # between the sizes of the inputs: augmentation and another split stay far below
 _SHIFT = 4.0  # in standard deviations of the training inputs: batches of one set differ by a fraction of one
+_SPREAD = 2.0  # between the deviations, where one side has no negative number, and the other half of them
+_NEGATIVE = -0.5  # in deviations: how far below 0 standardised data goes at least
 _SAMPLES = 16  # in a batch, whose mean then is known to a quarter of a deviation
 _KEPT = 64  # batches that are remembered, so that the last epoch is what is compared
 
@@ -23,11 +25,14 @@ class Inputs:
     def __init__(self) -> None:
         self.means: list[float] = []
         self.stds: list[float] = []
+        self.lows: list[float] = []
 
-    def add(self, mean: float, std: float) -> None:
+    def add(self, mean: float, std: float, low: float | None = None) -> None:
         self.means.append(mean)
         self.stds.append(std)
-        del self.means[:-_KEPT], self.stds[:-_KEPT]
+        if low is not None:
+            self.lows.append(low)
+        del self.means[:-_KEPT], self.stds[:-_KEPT], self.lows[:-_KEPT]
 
     def pooled(self) -> tuple[float, float]:
         """Mean and standard deviation of all together."""
@@ -94,7 +99,7 @@ class TrainAndEvalInputsDiffer(Detector):
         if math.isfinite(event.input_mean) and math.isfinite(event.input_std):
             side = self._train if event.grad and event.training else self._eval if not event.grad else None
             if side is not None:
-                side.setdefault(event.model, Inputs()).add(event.input_mean, event.input_std)
+                side.setdefault(event.model, Inputs()).add(event.input_mean, event.input_std, event.input_min)
 
     def _compared(self, event: LossCall) -> None:
         if not event.grad:
@@ -194,4 +199,11 @@ def differs(known: Inputs, given: Inputs) -> str:
             return f"{size / new:.3g} times as small"
     if std > 0 and abs(other - mean) > _SHIFT * std:
         return f"shifted by {abs(other - mean) / std:.3g} deviations"
+    wide, narrow = (known, given) if std > spread else (given, known)
+    if min(std, spread) > 0 and max(std, spread) > _RATIO * min(std, spread):
+        return f"spread {max(std, spread) / min(std, spread):.3g} times as {'little' if std > spread else 'much'}"
+    # One side standardised, the other as it was read.
+    if wide.lows and narrow.lows and max(std, spread) > _SPREAD * min(std, spread):
+        if min(narrow.lows) >= 0 and max(wide.lows) < _NEGATIVE * max(std, spread):
+            return "one has no number below 0, the other goes on both sides of it"
     return ""

@@ -53,6 +53,9 @@ class LossCall(Event):
     target_is_input: bool = False  # the target is (a part of) the model's input: auto-encoding
     target_is_data: bool = False  # its values came out of a loader or of a larger tensor, as they are
     target_sum_error: float | None = None  # of soft labels for cross_entropy: mean |sum - 1| over the classes
+    # how far samples lie apart, of the input and of a target that the model was given: deviation over the batch, on average
+    input_spread: float | None = None
+    target_spread: float | None = None
     target_grad: bool = False  # gradients flow into the target
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
@@ -60,6 +63,8 @@ class LossCall(Event):
     # padding_idx of an embedding with as many rows as there are classes, when rows of the model's input end in it and
     # no class weights were given
     padding: float | None = None
+    # ... or, where there is none, what targets and inputs alike are filled up with at their ends
+    padded: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

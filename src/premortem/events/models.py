@@ -74,6 +74,7 @@ class Forward(Event):
     # of the first floating-point argument (CPU: now and then in training, at first in each evaluation)
     input_mean: float | None = None
     input_std: float | None = None
+    input_min: float | None = None
     source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
     number: int = 0  # counts all forwards of the run
     tracked: bool = True  # the output has a graph (never without `grad`; not for an all-frozen model)
@@ -113,9 +114,33 @@ class LayerStats(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class Experimented(Event):
+    """Audit gear: a model was run again, in eval mode, on inputs of which one thing was changed (probes/experiments.py).
+
+    `effects` has, for each change, the change of those outputs that it must not touch (of samples: of the one in the
+    middle), in units of the spread of all outputs; exactly 0 where nothing changed."""
+
+    model: int
+    name: str
+    effects: dict[str, float]
+    noisy: bool  # it draws random numbers in eval mode too
+    samples: int  # rows of its first input
+    shape: tuple[int, ...]  # of that
+    batched: bool  # a loader made the rows, and each has a target
+    same_input: bool  # the very tensor of the experiment before: the whole data set, not a batch
+    own_rows: bool  # some parameter or list of layers has as many entries as there are rows
+    statistics: bool  # a layer normalises by the batch in eval mode too, because it was told so
+    source: int | None  # the model whose output it is given
+    relation: str = ""  # of the target to an input: "shifted" by one place, the "same", or ""
+    length: int = 0  # of that sequence
+    tokens: bool = False  # it holds whole numbers
+    ignored: tuple[str, ...] = ()  # inputs, as `forward` calls them, that have no effect on any output
+
+
+@dataclass(slots=True, kw_only=True)
 class Reshaped(Event):
     """Audit gear: `view`/`reshape`, called by the user's own code, whose target is a permutation of the
-    source's sizes, or that makes the first size out of what was the second (`mixes`). Also sent (with
+    source's sizes, or that makes the first size out of what was the second, or joins dimensions that are no neighbours (`mixes`). Also sent (with
     `plain`) for other sizes at a line that did so before: then it was a coincidence."""
 
     op: str
@@ -151,9 +176,11 @@ class ShapesMet(Event):
 
 @dataclass(slots=True, kw_only=True)
 class Softmaxed(Event):
-    """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one."""
+    """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one, or over a dimension
+    with a single entry; and then of all others at that line, which may have had one by chance."""
 
     op: str
+    dimension: int = 0
     shape: tuple[int, ...]
     samples: int | None  # size of the first dimension of the current model's input
     inside: bool  # called inside a model

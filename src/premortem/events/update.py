@@ -79,7 +79,9 @@ class OptimizerStep(Event):
     touched: bool = False  # the user's own code wrote the gradients after the last backward
     pending: int = 0  # backward calls whose gradients are in the sum it used
     scaled: bool = False  # its gradients still carry a GradScaler's scale: nobody unscaled them
-    gated: bool = False  # the call stands under an `if` that asks for a remainder: every k-th time
+    # the call stands under an `if` that asks for a remainder (every k-th time), or its backward passes in a loop that says
+    # it runs over micro-batches
+    gated: bool = False
     skipped: bool = False  # refused by a scaler
     refused: bool = False  # by premortem: the update would not have been finite
     rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values

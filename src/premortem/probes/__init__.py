@@ -18,6 +18,7 @@ from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
 from premortem.probes.draws import Draws
+from premortem.probes.experiments import Experiments
 from premortem.probes.finite_questions import Questions
 from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
@@ -75,6 +76,8 @@ class Attachment:
         self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs)
         losses.on_target.append(self.recorder.compared)
+        experiments = Experiments(session, models, self.optimizers, recent)
+        losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
         self.inflow = Inflow(session, models, self.loaders, losses, self.pairs)
@@ -97,6 +100,7 @@ class Attachment:
             custody,
             self.op_audit,
             losses,
+            experiments,
             self.loaders,
             self.inflow,
             self.schedulers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +14,10 @@ from torch.nn import functional
 from premortem.events import LossCall, Site
 from premortem.probes.graph import maker
 from premortem.probes.label_information import Pairs
-from premortem.probes.modules import Models
+from premortem.probes.modules import Model, Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
+from premortem.probes.padding import padding_of
 from premortem.probes.recent_data import Recent
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, user_site
@@ -60,9 +62,11 @@ class Losses:
         self.on_target: list[Callable[[torch.Tensor], None]] = []
         self.calls: Counter[Site | None] = Counter()
         self._inside = False
+        self._given: list[weakref.ref[torch.Tensor]] = []  # whole numbers that the last root was given
         self._paddings: dict[int, dict[int, int]] = {}  # model -> rows of an embedding -> its padding_idx
 
     def install(self) -> None:
+        self.models.on_call.append(self._called_with)
         for name in WATCHED:
             original = getattr(functional, name, None)
             if original is not None:
@@ -120,6 +124,8 @@ class Losses:
             self._look(event, fn, given, wanted)
             if event.ignored is not None and bound.get("weight") is None:
                 event.padding = self._padding(given)
+                if event.padding is None and (index := padding_of(wanted, self._inputs())) is not None:
+                    event.padding, event.padded = index, True
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)
@@ -158,7 +164,16 @@ class Losses:
         ):
             event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
+        if event.target_is_input and given.shape == wanted.shape and given.dim() > 1 and given.shape[0] > 1:
+            event.input_spread = float(given.detach().float().std(0).mean())
+            event.target_spread = float(wanted.detach().float().std(0).mean())
         event.target_is_data = self.recent.holds(wanted, event.at)
+
+    def _inputs(self) -> list[torch.Tensor]:
+        return [tensor for reference in self._given if (tensor := reference()) is not None]
+
+    def _called_with(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
+        self._given = [weakref.ref(tensor) for tensor in inputs[:4] if not tensor.is_floating_point()]
 
     def _padding(self, given: torch.Tensor) -> float | None:
         model = self.models.current

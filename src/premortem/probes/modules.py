@@ -95,6 +95,8 @@ class Models:
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
+        # audit: a root has run, what it was given and what it gave
+        self.on_result: list[Callable[[Model, Forward, Any, Any, Any], None]] = []
         self.on_given: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # the same, also in a rested step
@@ -423,6 +425,8 @@ class Models:
                 for output in outputs:
                     mark_output(output)
                 self._normalised(outputs[0], event)
+                for hears in self.on_result:
+                    hears(model, event, args, kwargs, result)
         self._made = [pair for pair in self._made if not pair[0].expired()][-16:]
         self._made += [
             (StorageWeakRef(t.untyped_storage()), model.key) for t in outputs[:2] if t.layout == torch.strided
@@ -462,7 +466,7 @@ class Models:
         first = next((t for t in tensors_in((args, kwargs)) if t.is_floating_point()), None)
         if wanted and first is not None and first.device.type == "cpu" and first.numel():
             seen = summarise(first)
-            event.input_mean, event.input_std = seen.mean, seen.std
+            event.input_mean, event.input_std, event.input_min = seen.mean, seen.std, seen.low
 
     def _remember_graph(self, outputs: list[torch.Tensor]) -> None:
         tag = Tag(self.session.step)

@@ -18,7 +18,7 @@ import torch
 
 from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
 from premortem.points import Subscriptions, caller
-from premortem.probes.graph import leads_to
+from premortem.probes.graph import leads_to, name_of
 from premortem.probes.graph_values import birth_of
 from premortem.probes.loss_meaning import softmax_dimension
 from premortem.probes.modules import Models
@@ -29,6 +29,7 @@ from premortem.probes.session import Session, is_user_code, tensors_in, user_sit
 _LOW = (torch.float16, torch.bfloat16)
 _MOST_CUTS = 48  # graph walks per step
 _MOST_CUTS_PER_LINE = 3
+_BACK = 6  # operations before a softmax: a scale, a mask, a view
 _MOST_ORIGINS = 8  # searches for what bore masked values
 # Operations that give numbers without a graph, and such whose derivative is zero everywhere.
 _CUTS = {
@@ -59,6 +60,7 @@ class OpAudit:
         self.models = models
         self.recent = recent
         self._origins = 0
+        self._alone: set[Site | None] = set()  # lines with a softmax over a single value
         self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
         self.cuts = 0
         self.cut_at: Counter[Site | None] = Counter()
@@ -217,7 +219,9 @@ class OpAudit:
 
     def _reshaped(self, op: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         at = user_site()
-        scrambled, mixed = scrambles(before, after), mixes(before, after, self.models.sizes())
+        sizes = self.models.sizes()
+        scrambled = scrambles(before, after)
+        mixed = mixes(before, after, sizes) or merges(before, after, sizes)
         if scrambled or mixed:
             self._scrambled.add(at)
         elif at not in self._scrambled:
@@ -250,12 +254,18 @@ class OpAudit:
         node = result.grad_fn
         if result.dim() < 2 or node is None or not hasattr(node, "_saved_dim"):
             return
-        if softmax_dimension(node, result.dim()) != 0:
+        dimension = softmax_dimension(node, result.dim())
+        alone = result.shape[dimension] == 1 < result.numel()
+        at = user_site() if alone or self._alone or dimension == 0 else None
+        if alone and not made_by_product(node):
+            self._alone.add(at)
+        elif dimension != 0 and at not in self._alone:
             return
         self.session.emit(
             Softmaxed(
                 step=self.session.step,
-                at=user_site(),
+                at=at,
+                dimension=dimension,
                 op=op,
                 shape=tuple(result.shape),
                 samples=next(iter(self.models.sizes()), None),
@@ -367,6 +377,18 @@ class OpAudit:
         return any(p.grad is tensor for root in roots if root is not None for p in root.parameters())
 
 
+def made_by_product(node: Any) -> bool:
+    """What a softmax is given is a product of two tensors of the batch: attention, to as many places as there are."""
+    for _ in range(_BACK):
+        following = [each for each, _ in node.next_functions if each is not None]
+        if not following:
+            return False
+        node = following[0]
+        if name_of(node) in {"Bmm", "Baddbmm"}:
+            return True
+    return False
+
+
 def scrambles(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
     """The same sizes in another order: a transpose was meant, and the memory was cut anew instead."""
     old, new = [n for n in before if n != 1], [n for n in after if n != 1]
@@ -384,6 +406,23 @@ def mixes(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ..
         and before[0] != after[0]
         and before[1] == after[0] > 1
         and after[0] in inputs
+    )
+
+
+def merges(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
+    """(batch, heads, time, features) cut into (batch, time, heads * features): time is taken from behind the heads, and what
+    is merged are no neighbours.
+
+    `inputs` are the first two sizes of the model's input; the second one is what moves."""
+    if len(before) < 4 or not 3 <= len(after) < len(before) or len(inputs) < 2 or inputs[0] == inputs[1]:
+        return False
+    time = inputs[1]
+    return (
+        before[0] == after[0] == inputs[0]
+        and after[1] == time > 1
+        and before[1] not in (1, time)
+        and before[2:].count(time) == 1
+        and time not in after[2:]
     )
 
 

@@ -14,7 +14,7 @@ from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGra
 from premortem.points import after_optimizer_steps, before_optimizer_steps, unseen
 from premortem.probes.fused_scaling import left_out, scale_of
 from premortem.probes.session import Session, sampled, user_site
-from premortem.probes.source import under_modulo
+from premortem.probes.source import over_micro_batches, under_modulo
 
 _MOST_SENTINELS = 48  # in the audit gear
 _FEW_SENTINELS = 4  # in cruise, where six looks a step at each of them would be felt
@@ -577,7 +577,8 @@ class Optimizers:
                 touched=track.touched,
                 pending=track.pending,
                 scaled=track.scaled and not closure and scale_of(optimizer) is None,
-                gated=under_modulo(at),
+                gated=under_modulo(at)
+                or (track.pending > 1 and len(track.sites) == 1 and over_micro_batches(track.sites[0])),
                 rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
                 stray=stray_rate(optimizer),
                 refused=self.was_refused,

@@ -19,6 +19,37 @@ def under_modulo(at: Site | None) -> bool:
     return at is not None and at.line in _gated_lines(at.file)
 
 
+_PARTS = (
+    "accum",
+    "micro",
+    "grad_acc",
+    "acc_step",
+    "acc_iter",
+)  # in names of loops over the parts of one step
+
+
+def over_micro_batches(at: Site | None) -> bool:
+    """Whether this line stands in a loop that says it runs over the micro-batches of a step: `for _ in range(accum_steps)`."""
+    return at is not None and at.line in _micro_batch_lines(at.file)
+
+
+@functools.lru_cache(maxsize=64)
+def _micro_batch_lines(file: str) -> frozenset[int]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return frozenset()
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            loops = [each for each in ast.walk(node) if isinstance(each, ast.For) and each is not node]
+            inner = {line for each in loops for line in _lines(each.body)}
+            header = f"{ast.unparse(node.target)} {ast.unparse(node.iter)}".lower()
+            if any(word in header for word in _PARTS):
+                found |= _lines(node.body) - inner
+    return frozenset(found)
+
+
 def lines_calling(op: str, file: str) -> tuple[int, ...]:
     """The lines that do this to a tensor: `torch.log(x)`, `x.log()`, `a / b`."""
     return _calls(file).get(op, ())

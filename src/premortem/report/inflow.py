@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from premortem import amounts
 from premortem.journal import Run
 from premortem.profile.facts import Column, Profile
 from premortem.report import words
@@ -45,7 +46,7 @@ def _flow(profile: Profile) -> Flow:
             (
                 "target",
                 _classes(dict(profile.classes)),
-                words.count(len(profile.classes), "class"),
+                amounts.count(len(profile.classes), "class", "classes"),
                 _bars([n for _, n in sorted(profile.classes)]),
             )
         )
@@ -54,7 +55,7 @@ def _flow(profile: Profile) -> Flow:
 
 
 def _about(profile: Profile) -> str:
-    seen = f"{profile.phase or 'read'}: {words.count(profile.rows, 'row')} seen, {profile.sampled:,} kept"
+    seen = f"{profile.phase or 'read'}: {amounts.count(profile.rows, 'row')} seen, {profile.sampled:,} kept"
     if profile.length:
         seen += f", {profile.length:,} in the dataset"
         seen += f" of {profile.total:,}" if profile.total and profile.total > profile.length else ""

@@ -53,8 +53,48 @@ def own_order(*, size, k=6):
     return play.end()
 
 
+def carried_over(*, batches=10, k=6):
+    """One window after the other, whatever the epoch: what is left over is the beginning of the next one."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    done = 0
+    for _ in range(12):
+        play.add(Shuffled(step=play.step, at=line(5), size=32 * batches))
+        for _ in range(batches):
+            micro(play, 1, 1 / k)
+            done += 1
+            if done % k == 0:
+                play.stepped(backwards=k, pending=k)
+                play.zero()
+    return play.end()
+
+
+def cleared_between_epochs(*, batches=10, k=6, epochs=16, elsewhere=False):
+    """A step whenever k batches have gone by since the last one, and everything cleared when an epoch begins."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    since = left = 0
+    for _ in range(epochs):
+        if not elsewhere:
+            play.add(EpochEnded(step=play.step, loader=1, batches=batches))
+        play.zero(wasted=(1,) if left else ())
+        left = 0
+        for _ in range(batches):
+            micro(play, 1, 1 / k)
+            since, left = since + 1, left + 1
+            if since == k:
+                play.stepped(backwards=left, pending=left, gated=True)
+                play.zero()
+                since = left = 0
+    return play.end()
+
+
 EVENTS = run()
+CLEARED_BETWEEN_EPOCHS = cleared_between_epochs()
 HEALTHY = [
+    cleared_between_epochs(batches=12),
+    cleared_between_epochs(elsewhere=True),  # in the middle of things: an error that was caught, perhaps
+    carried_over(),
     run(batches=12),
     run(end="stepped"),
     run(batches=12, end="leaks"),

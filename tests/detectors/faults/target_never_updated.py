@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from premortem.events import Custody, Event, Forward, ModelSeen, Parameter, RunEnded, Site, WeightsSeen
+from premortem.events import (
+    Custody,
+    Event,
+    Forward,
+    ModelSeen,
+    Parameter,
+    RunEnded,
+    Site,
+    StateLoaded,
+    WeightsSeen,
+)
 from tests.detectors.faults.evaluated_copy_never_changes import MOVED
 
 AT = Site("train.py", 50, "learn")
@@ -55,10 +65,27 @@ def steps(many: int = 400, *, sync: int = 0, same: bool = False, until: int = 10
 LINK = MOVED.links[0]
 PRETRAINED = Custody(step=1, optimizer=1, links=(LINK._replace(loaded=True),))
 
-EVENTS: list[Event] = [MODEL, TARGET, MOVED, *steps()]
+
+def loaded(step: int, aliased: int) -> StateLoaded:
+    return StateLoaded(
+        step=step,
+        at=AT,
+        target="module",
+        key=2,
+        name="self.target",
+        strict=True,
+        given=4,
+        wanted=4,
+        matched=4,
+        aliased=aliased,
+    )
+
+
+EVENTS: list[Event] = [MODEL, TARGET, MOVED, loaded(40, aliased=4), *steps()]  # its own state, into itself
 
 HEALTHY: list[list[Event]] = [
     [MODEL, TARGET, MOVED, *steps(sync=100)],
+    [MODEL, TARGET, MOVED, loaded(40, aliased=0), *steps()],  # between two looks
     [MODEL, TARGET, MOVED, *steps(same=True)],  # a reference, on the same inputs
     [MODEL, TARGET, PRETRAINED, *steps()],  # a copy of what was learned before
     [MODEL, MOVED, TARGET, *steps()],

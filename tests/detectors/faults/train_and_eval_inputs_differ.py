@@ -4,19 +4,21 @@ from tests.detectors.rehearsal import Rehearsal
 ONE = (0.0, 1.0)
 
 
-def run(*, inputs=ONE, targets=ONE, outputs=(0.0, 0.9), loss=5.0, rounds=3, samples=32):
+def run(*, inputs=ONE, targets=ONE, outputs=(0.0, 0.9), loss=5.0, rounds=3, samples=32, lows=(-2.0, None)):
     """Trained on inputs and targets of mean 0 and deviation 1; the arguments are those of the evaluations."""
     play = Rehearsal()
     play.optimizer(1, 2)
     for number in range(1, rounds + 1):
         for _ in range(4):
             play.zero()
-            play.forward(input_mean=0.0, input_std=1.0, samples=samples)
+            play.forward(input_mean=0.0, input_std=1.0, input_min=lows[0], samples=samples)
             play.loss(0.5, fn="mse_loss", target_mean=0.0, target_std=1.0, input_mean=0.0, input_std=0.9)
             play.backward()
             play.stepped()
         away = {"grad": False, "training": False}
-        play.forward(input_mean=inputs[0], input_std=inputs[1], at=40, samples=samples, **away)
+        play.forward(
+            input_mean=inputs[0], input_std=inputs[1], input_min=lows[1], at=40, samples=samples, **away
+        )
         judged = {"target_mean": targets[0], "target_std": targets[1]}
         play.loss(loss, fn="mse_loss", at=41, input_mean=outputs[0], input_std=outputs[1], **judged, **away)
         play.add(
@@ -39,7 +41,11 @@ def run(*, inputs=ONE, targets=ONE, outputs=(0.0, 0.9), loss=5.0, rounds=3, samp
 
 EVENTS = run(inputs=(120.0, 60.0))
 RAW_TARGETS = run(targets=(300.0, 80.0), loss=9e4)
+NOT_NORMALISED = run(inputs=(0.45, 0.25), lows=(-2.0, 0.0))
+LITTLE_SPREAD = run(inputs=(0.47, 0.06))
 HEALTHY = [
+    run(inputs=(0.45, 0.25), lows=(-0.1, 0.0)),  # pixels, with a bit of noise in training
+    run(inputs=(0.3, 0.6), lows=(-2.0, 0.0)),  # rectified, and as wide
     run(loss=0.6),
     run(inputs=(0.4, 1.5), loss=0.6),  # augmentation
     run(inputs=(120.0, 60.0), loss=0.5),  # no harm done

@@ -1,0 +1,135 @@
+"""PM349 kept-the-worst."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from premortem.cards import Card
+from premortem.detectors.base import TWICE, Detector, Findings
+from premortem.detectors.shared.printed import MOST_KINDS, columns
+from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
+from premortem.findings import Finding, Severity
+from premortem.metric_words import HIGHER, LOWER, RECORDS, TRAINED, words
+
+ROUNDS = 6  # evaluations: in fewer, the first may well have been the best
+MISSED = 4  # improvements that were not kept: two may lie within a tolerance of the script's
+
+
+@dataclass
+class Round:
+    """One evaluation: what was printed of it, and which files were written."""
+
+    metrics: dict[tuple[str, int], float] = field(default_factory=dict)
+    saved: dict[str, Site | None] = field(default_factory=dict)
+
+
+class KeptTheWorst(Detector):
+    """The checkpoint that is kept as the best is not the best: it is written when the metric gets worse, or never again.
+
+    ## Why it matters
+    The training may be perfect; what is used in the end is the file. It holds the worst model of the run, or its first.
+
+    ## Usual causes
+    `if val_loss > best` where `<` is meant; `best = 0` for a loss, or `best = inf` for an accuracy; a record that is compared
+    with, and never written down.
+
+    ## What to do
+    Save when a loss is lower than the lowest, or a score higher than the highest, so far; begin at infinity, of the right sign.
+
+    ## When it stays silent
+    Unless the file's name says that it is the best, and no printed metric was ever better when it was written than before.
+    """
+
+    card = Card("PM349", "kept-the-worst", "persistence", Severity.ERROR, subject="path")
+    listens = (LogLine, CheckpointSaved, EvaluationEnded, RunEnded)
+
+    def __init__(self) -> None:
+        self._now = Round()
+        self._rounds: list[Round] = []
+        self._names: dict[
+            tuple[str, int], tuple[str, int]
+        ] = {}  # metric -> what it is called, and its direction
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, LogLine):
+            self._printed(event)
+        elif isinstance(event, CheckpointSaved):
+            if "best" in words(event.path.rpartition("/")[2]):
+                self._now.saved[event.path] = event.at
+        elif isinstance(event, EvaluationEnded):
+            if self._now.metrics or self._now.saved:
+                self._rounds.append(self._now)
+                self._now = Round()
+        elif isinstance(event, RunEnded):
+            if self._now.metrics:
+                self._rounds.append(self._now)
+            yield from self._judge(event)
+
+    def _printed(self, line: LogLine) -> None:
+        for place, ((label, _, value), names) in enumerate(zip(line.values, columns(line), strict=True)):
+            way = bool(names & HIGHER) - bool(names & LOWER)
+            key = (line.template, place)
+            if not way or names & (RECORDS | TRAINED) or not math.isfinite(value):
+                continue
+            if key in self._names or len(self._names) < MOST_KINDS:
+                self._names[key] = (label, way)
+                self._now.metrics[key] = value
+
+    def _judge(self, event: RunEnded) -> Findings:
+        for path in dict.fromkeys(path for each in self._rounds for path in each.saved):
+            kept = [path in each.saved for each in self._rounds]
+            if len(kept) < ROUNDS or all(kept):
+                continue
+            courses = {key: course for key in self._names if (course := self._course(key))}
+            if any(
+                better and saved
+                for each in courses.values()
+                for better, saved in zip(each, kept, strict=True)
+            ):
+                continue
+            for key, course in courses.items():
+                found = self._said(event, path, key, course, kept)
+                if found is not None:
+                    yield found
+                    break
+
+    def _course(self, key: tuple[str, int]) -> list[bool]:
+        """Of each evaluation but the first: whether this metric was better than ever before."""
+        way, course = self._names[key][1], []
+        best = -math.inf
+        for each in self._rounds:
+            if key not in each.metrics:
+                return []
+            value = way * each.metrics[key]
+            course.append(value > best > -math.inf)
+            best = max(best, value)
+        return course
+
+    def _said(
+        self, event: RunEnded, path: str, key: tuple[str, int], course: list[bool], kept: list[bool]
+    ) -> Finding | None:
+        label, way = self._names[key]
+        values = [each.metrics[key] for each in self._rounds]
+        worst = [way * value <= min(way * v for v in values[: i + 1]) for i, value in enumerate(values)]
+        later = [i for i in range(1, len(kept)) if kept[i]]
+        if sum(course) < MISSED or not all(worst[i] for i in later) or not (later or kept[0]):
+            return None
+        last = max(i for i, saved in enumerate(kept) if saved)
+        best = max(values) if way > 0 else min(values)
+        name = path.rpartition("/")[2]
+        return self.finding(
+            event,
+            f"`{name}` was last written when `{label}` was {values[last]:.4g}; it was better than ever {sum(course)} times, "
+            f"{'up' if way > 0 else 'down'} to {best:.4g}, and not kept then",
+            cause="The comparison with the best so far goes the wrong way, or begins at the wrong end."
+            if len(later) >= TWICE
+            else "The comparison with the best so far is never true again: it goes the wrong way, or begins at the wrong end.",
+            remedy=f"Save when `{label}` is {'higher' if way > 0 else 'lower'} than the best so far, and begin at "
+            f"{'-inf' if way > 0 else 'inf'}.",
+            at=self._rounds[last].saved[path],
+            severity=Severity.ERROR if len(later) >= TWICE else Severity.WARNING,
+            path=path,
+            kept=values[last],
+            best=best,
+        )

@@ -1,0 +1,182 @@
+"""The experiments on a model: which input is changed how, and which outputs must stay as they are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from premortem.probes.session import tensors_in
+from premortem.probes.target_relation import Relation
+
+_FEW = 4  # samples: with fewer, rows may be streams, views or players
+_TINY = 1e-12
+_ROWS = 64  # that are compared one by one
+_INPUTS = 4  # that are tried one by one
+
+
+class Case(NamedTuple):
+    """What an experiment works on: the tensors by their place, how many rows, and how the target relates to them."""
+
+    tensors: list[torch.Tensor]
+    rows: int
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """`change` gives the tensors of a changed call; `effect` how much of the output changed that must not have, in units of
+    its spread, None where that cannot be said."""
+
+    name: str
+    applies: Callable[[Case], bool]
+    change: Callable[[Case], list[torch.Tensor]]
+    effect: Callable[[Case, torch.Tensor, torch.Tensor], float | None]
+    reorders: bool = (
+        False  # a model that draws random numbers gives each row its own: the comparison says nothing
+    )
+
+
+def by_rows(case: Case) -> bool:
+    """Every tensor has one row per sample, and none of them joins samples with samples."""
+    return case.rows >= _FEW and all(
+        t.dim() >= 1 and t.shape[0] == case.rows and t.shape[1:2] != (case.rows,) for t in case.tensors
+    )
+
+
+def _every_other_row(case: Case) -> list[torch.Tensor]:
+    """Rows 2, 4, 6, … become row 0: a mean over the batch changes, and in a sequence that was taken for a batch nearly all
+    others have one of them before and behind."""
+    changed = [t.clone() for t in case.tensors]
+    for t in changed:
+        t[::2] = t[:1].clone()
+    return changed
+
+
+def _the_rows_between(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | None:
+    if before.dim() < 1 or before.shape[0] != case.rows or before.shape[1:2] == (case.rows,):
+        return None
+    if distance(before[::2], after[::2], before) == 0:
+        return None  # they do not depend on their own rows: not yet, or all are equal
+    return distance(before[1::2], after[1::2], before)
+
+
+def _rows_rotated(case: Case) -> list[torch.Tensor]:
+    return [t.roll(1, 0) for t in case.tensors]
+
+
+def _rotated_back(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | None:
+    if before.dim() < 1 or before.shape[0] != case.rows or before.shape[1:2] == (case.rows,):
+        return None
+    return typical(before, after.roll(-1, 0), before)
+
+
+def _in_order(case: Case) -> bool:
+    return bool(case.relation.kind)
+
+
+def _other_future(case: Case) -> list[torch.Tensor]:
+    which, axis, half = case.relation.which, case.relation.axis, case.relation.length // 2
+    given = case.tensors[which]
+    other = (
+        given.roll(1, 0 if axis else 1)
+        if given.dim() > 1 and given.shape[0 if axis else 1] > 1
+        else given.flip(axis)
+    )
+    changed = torch.cat(
+        [given.narrow(axis, 0, half), other.narrow(axis, half, given.shape[axis] - half)], axis
+    )
+    return [changed if place == which else t for place, t in enumerate(case.tensors)]
+
+
+def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | None:
+    axis = case.relation.axis_of(before)
+    if axis is None:
+        return None
+    half, rest = case.relation.length // 2, before.shape[axis] - case.relation.length // 2
+    if distance(before.narrow(axis, half, rest), after.narrow(axis, half, rest), before) == 0:
+        return None  # the outputs do not depend on that input at all
+    return distance(before.narrow(axis, 0, half), after.narrow(axis, 0, half), before)
+
+
+EXPERIMENTS = (
+    Experiment("other samples in the batch", by_rows, _every_other_row, _the_rows_between),
+    Experiment("another order of the samples", by_rows, _rows_rotated, _rotated_back, reorders=True),
+    Experiment("another future", _in_order, _other_future, _the_past),
+)
+
+
+class Call:
+    """A model's call once more, with other tensors in the places of the old ones."""
+
+    def __init__(self, module: nn.Module, args: Any, kwargs: Any, inputs: list[torch.Tensor]) -> None:
+        self.module, self.args, self.kwargs, self.inputs = module, args, kwargs, inputs
+        self.state = torch.get_rng_state()
+        self.device = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+    def __call__(self, tensors: list[torch.Tensor], *, other_noise: bool = False) -> list[torch.Tensor]:
+        """The floating-point tensors that came out, the largest first."""
+        torch.set_rng_state(self.state)
+        if self.device is not None:
+            torch.cuda.set_rng_state_all(self.device)
+        if other_noise:
+            torch.rand(1)
+            self.inputs[0].new_empty(4, dtype=torch.float32).uniform_()
+        # A copy even of what is not changed: a forward pass may write into what it is given.
+        instead = {id(old): new.clone() for old, new in zip(self.inputs, tensors, strict=True)}
+        args, kwargs = swapped((self.args, self.kwargs), instead)
+        found = [t.detach() for t in tensors_in(self.module(*args, **kwargs)) if t.layout == torch.strided]
+        return sorted((t for t in found if t.is_floating_point()), key=torch.Tensor.numel, reverse=True)
+
+
+def swapped(thing: Any, instead: dict[int, torch.Tensor]) -> Any:
+    if isinstance(thing, torch.Tensor):
+        return instead.get(id(thing), thing)
+    if isinstance(thing, dict):
+        return {key: swapped(value, instead) for key, value in thing.items()}
+    if type(thing) in (list, tuple):
+        return type(thing)(swapped(value, instead) for value in thing)
+    return thing
+
+
+def distance(a: torch.Tensor, b: torch.Tensor, whole: torch.Tensor) -> float:
+    """The largest difference, in units of the spread of all outputs; what rounding makes of equal sums is 0."""
+    spread = float(whole.float().std()) if whole.numel() > 1 else 0.0
+    size = float(whole.float().abs().max())
+    difference = float((a.float() - b.float()).abs().max()) if a.numel() else 0.0
+    if difference <= 1e-5 * max(size, _TINY):
+        return 0.0
+    return difference / max(spread, 1e-3 * size, _TINY)
+
+
+def typical(a: torch.Tensor, b: torch.Tensor, whole: torch.Tensor) -> float:
+    """Of a row in the middle of all rows: halves of a batch may be meant for different things, and meet at one row."""
+    rows = sorted(distance(x, y, whole) for x, y in zip(a[:_ROWS], b[:_ROWS], strict=True))
+    return rows[len(rows) // 2]
+
+
+def names_of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
+    """What `forward` calls the tensors it is given themselves."""
+    names = list(inspect.signature(module.forward).parameters)
+    return {id(value): name for name, value in [*zip(names, args, strict=False), *kwargs.items()]}
+
+
+def without_effect(
+    call: Call, case: Case, before: list[torch.Tensor], names: dict[int, str]
+) -> tuple[str, ...]:
+    """Inputs of which each sample was given another's, and no output changed."""
+    found = []
+    for place, tensor in enumerate(case.tensors[:_INPUTS]):
+        other = tensor.roll(1, 0)
+        same = (other == tensor).reshape(case.rows, -1).all(1).float().mean()
+        if id(tensor) not in names or float(same) > 0.5:  # labels, flags: what is the same says nothing
+            continue
+        after = call([other if place == each else t for each, t in enumerate(case.tensors)])
+        pairs = list(zip(before, after, strict=False))
+        if len(after) == len(before) and all(a.shape == b.shape and distance(a, b, a) == 0 for a, b in pairs):
+            found.append(names[id(tensor)])
+    return tuple(found)

@@ -1,0 +1,55 @@
+from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
+
+AT = Site("train.py", 40, "main")
+FALLING = [2.0, 1.5, 1.2, 1.0, 0.9, 0.8, 0.85, 0.7]
+RISES_LATER = [1.0, 0.8, 0.7, 0.6, 0.5, 1.1, 1.2, 1.3]
+
+
+def run(
+    values: list[float], kept: list[bool], *, label: str = "val_loss", path: str = "/runs/best.pt"
+) -> list[Event]:
+    events: list[Event] = []
+    for number, (value, saved) in enumerate(zip(values, kept, strict=True)):
+        if saved:
+            events.append(CheckpointSaved(step=number * 10, at=AT, path=path, bytes=100))
+        line = LogLine(
+            step=number * 10,
+            at=AT,
+            text=f"epoch {number} {label} {value}",
+            template=f"epoch # {label} #",
+            values=(("epoch", str(number), float(number)), (label, str(value), value)),
+        )
+        events += [
+            line,
+            EvaluationEnded(
+                step=number * 10,
+                model=1,
+                forwards=1,
+                samples=32,
+                grad=False,
+                noisy_train=0,
+                training=False,
+                judged=True,
+                repeated=False,
+                generator=False,
+                weights=number,
+                number=number,
+            ),
+        ]
+    return [*events, RunEnded(step=200)]
+
+
+def records(values: list[float], sign: int) -> list[bool]:
+    return [all(sign * value > sign * v for v in values[:i]) for i, value in enumerate(values)]
+
+
+EVENTS = run(RISES_LATER, records(RISES_LATER, 1))
+ONLY_THE_FIRST = run(FALLING, records(FALLING, 1))
+HEALTHY: list[list[Event]] = [
+    run(FALLING, records(FALLING, -1)),
+    run(RISES_LATER, records(RISES_LATER, -1)),
+    run(FALLING, [True] * 8),  # each one
+    run(FALLING, records(FALLING, 1), label="acc"),  # a score
+    run(FALLING, [True] + [False] * 7, path="/runs/init.pt"),
+    run(FALLING[:4], records(FALLING[:4], 1)),
+]
