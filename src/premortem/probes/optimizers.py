@@ -183,6 +183,7 @@ class Optimizers:
         self.heeds: Callable[[], bool] = lambda: True  # whether a rested step has listeners before it
         self._quiet: tuple[int, list[Any], list[Any]] = (0, [], [])  # who hears of a rested step
         self._leisure = 0.0  # when the last of those was made
+        self._last_counted = 0  # the optimizer that made the last rested step
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
         self._stepping: list[int] = []
         self._left_out = False  # a scaler has the kernel leave out the step that is being made: it is none
@@ -339,6 +340,10 @@ class Optimizers:
         for track in self.live():
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
             track.ended()
+            if (
+                track.key != self._last_counted
+            ):  # its gradients may be new ones, which its own next step will use
+                track.pending = 0
             if track.key in cleared:
                 track.cleared = True
                 track.after_zero = track.marks()
@@ -608,6 +613,7 @@ class Optimizers:
         self.inside = None
         track.steps += 1
         track.untold += 1
+        self._last_counted = track.key
         session.advance()
         try:
             session.rest.step_rested(track, self._trace)
