@@ -104,8 +104,8 @@ def test_three_runs_are_one_too_many(journal, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["-o", "page.pdf"], "ends in neither .html nor .md; say which with --format html|md"),
-        (["--format", "pdf"], "there is no format `pdf`; there are html and md"),
+        (["-o", "page.pdf"], "--format html|md|json"),
+        (["--format", "pdf"], "there is no format `pdf`; there are html, md, json"),
         (["-o", "no/such/folder/a.md"], "the report cannot be written to no/such/folder/a.md (No such file"),
     ],
 )
