@@ -29,7 +29,7 @@ from premortem.findings import Certainty, Finding, Severity
 
 class Watcher:
     safekeeping = None
-    optimizers, missed = 0, {}
+    optimizers, missed, silenced, proved = 0, {}, 0, None
     def __init__(self, policy, journal, on_finding, on_problem, **vault):
         self.journal, self.on_finding = journal, on_finding
         self.findings, self.steps = [], 0
@@ -513,7 +513,7 @@ def test_the_findings_file(place):
     assert record["premortem"] == premortem.__version__
     run = record["run"]
     assert list(run) == [
-        "argv", "started", "ended", "seconds", "steps", "exit_code", "reason", "torch", "python", "folder", "policy", "watched",
+        "argv", "started", "ended", "seconds", "steps", "exit_code", "reason", "torch", "python", "folder", "policy", "silenced", "watched",
     ]  # fmt: skip
     assert run["argv"] == ["train.py", "--lr", "1"]
     assert (run["steps"], run["exit_code"], run["reason"], run["policy"]) == (3, 1, "crashed", "observe")
@@ -600,7 +600,7 @@ def test_a_watcher_that_cannot_be_made_costs_only_the_watching(place):
     place.script("train.py", "print('trained'); exit(4)")
     done = place.run([sys.executable, "-c", broken], "--folder", "run", "--findings", "f.json", "train.py")
     assert (done.returncode, done.stdout) == (4, "trained\n")
-    assert "it goes on unwatched" in done.stderr
+    assert "goes on unwatched" in done.stderr
     assert place.findings()["run"]["exit_code"] == 4
     with Run(place.folder / "run") as run:
         assert [fault.unit for fault in run.faults()] == ["watcher"]

@@ -125,7 +125,7 @@ def test_a_step_that_one_rank_leaves_out_is_told_and_hangs_nobody(tmp_path):
     (finding,) = record["findings"]
     assert (finding["name"], finding["step"], finding["evidence"]["kind"]) == ("ranks-apart", 8, "skipped")
     assert finding["evidence"]["ranks"] == [1]
-    assert "rank 0 4, rank 1 5" in finding["message"]
+    assert "rank 0 made 4, rank 1 made 5" in finding["message"]
     assert "the ranks could not agree on a step" in printed[0], (
         "under `protect` they wait for each other, once"
     )

@@ -54,7 +54,7 @@ def test_a_disk_that_fails_leaves_no_half_capsule(tmp_path, monkeypatch):
     ("damage", "sentence"),
     [
         (shutil.rmtree, "does not exist"),
-        (lambda c: (c / "capsule.json").unlink(), "is no capsule"),
+        (lambda c: (c / "capsule.json").unlink(), "is not a capsule"),
         (lambda c: (c / "capsule.json").write_text('{"capsule": 1, '), "not valid JSON"),
         (lambda c: (c / "capsule.json").write_text('{"capsule": NaN}'), "not valid JSON"),
         (lambda c: (c / "capsule.json").write_text("[" * 100_000), "not valid JSON"),

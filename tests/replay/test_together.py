@@ -147,7 +147,7 @@ def test_every_rank_chooses_the_same_trials_and_leaves_out_samples_of_the_one_to
     whole = joined([manifest(GOOD, "a"), manifest(NAN, "b")])
 
     def rank(number, trial):
-        bad = trial.samples is None or trial.rank != 1 or 5 in trial.samples
+        bad = trial.settings.get("kept") is None or trial.rank != 1 or 5 in trial.settings["kept"]
         broken = NAN if bad and number == 1 else GOOD
         seen = born() if number == 1 else born("", "data")
         return Result(
@@ -181,7 +181,7 @@ def test_samples_that_every_rank_is_given_are_left_out_on_every_rank():
         trial = plan.trial
         if trial is None:
             break
-        bad = trial.samples is None or 2 in trial.samples or trial.rank is not None
+        bad = trial.settings.get("kept") is None or 2 in trial.settings["kept"] or trial.rank is not None
         seen = born() if trial.microscope else None
         own = Result(trial, losses=[NAN if bad else GOOD], gradients="a", samples=8, certificate=seen)
         plan.heard(merge([own, own]))

@@ -44,7 +44,7 @@ def load_config(path: str | os.PathLike[str], schema: type[Schema]) -> Schema:
     ... except Exception as error:
     ...     print(str(error).replace(folder.name + "/", ""))
     config.yaml has 2 mistakes:
-      config.yaml:1: lr is the text '1e-4', and a number is wanted: leave the quotes out
+      config.yaml:1: lr is the text '1e-4', but must be a number: leave the quotes out
       config.yaml:2: epoch: there is no such key; did you mean epochs?
     >>> folder.cleanup()
 

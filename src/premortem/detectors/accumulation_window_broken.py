@@ -21,8 +21,6 @@ class Lengths:
     site: Site | None = None
     cleared_at: Site | None = None
     weights: set[float | None] = field(default_factory=set)
-    cleared: int = 0  # micro-batches that were thrown away since the last step
-    torn: list[tuple[int, int]] = field(default_factory=list)  # windows cut in two: thrown away, used
     at_ends: list[int] = field(default_factory=list)  # micro-batches that were thrown away between two epochs
 
 
@@ -90,13 +88,9 @@ class AccumulationWindowBroken(Detector):
                 return
             lengths.site = window.site
             lengths.used[n] += 1
-            if lengths.cleared:
-                lengths.torn.append((lengths.cleared, n))
-            lengths.cleared = 0
             lengths.weights.update(window.weights)
         elif lengths.site is not None:
             lengths.thrown[n] += 1
-            lengths.cleared += n
             lengths.cleared_at = window.at
             if self._between:
                 lengths.at_ends.append(n)
@@ -113,17 +107,6 @@ class AccumulationWindowBroken(Detector):
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
         since = lengths.since
         other = [n for n in lengths.used if n != k]
-        # The loop counts on while the gradients are cleared: both parts together are a whole window.
-        torn = [(thrown, used) for thrown, used in lengths.torn if thrown + used == k]
-        if len(torn) >= TWICE and len(torn) == len(lengths.torn):
-            thrown, used = torn[-1]
-            what = (
-                f"{thrown} of the {k} micro-batches of a window are cleared before a step uses them, and the step sums up "
-                f"{used}; so far {len(torn)} times"
-            )
-            why = "the accumulation goes on across the end of an epoch, and zero_grad() throws away what it has so far"
-            yield from self._found(event, optimizer, what, why, lengths.cleared_at, window=k, times=len(torn))
-            return
         if len(since) < TWICE or (other and lengths.thrown):
             return
         if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:

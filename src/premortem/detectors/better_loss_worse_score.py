@@ -23,7 +23,7 @@ class BetterLossWorseScore(Detector):
     """The loss goes down, and with it what it is meant to raise; or a reward falls the longer a policy is trained.
 
     ## Why it matters
-    The optimizer does what it is told, and it is told the opposite: the longer it trains, the worse the model is.
+    The optimizer minimises the opposite of what is wanted: the longer it trains, the worse the model is.
 
     ## Usual causes
     A score that is minimised as it is (Dice, IoU, a similarity, a reward) where `1 - score` or `-score` is meant; positive and

@@ -13,7 +13,8 @@ from premortem.findings import Finding, Severity
 
 _ALONG = 0.8  # correlation of the logarithms: weights are meant to go against the counts
 _TIMES = 3.0  # between the largest and the smallest, of the weights and of the counts
-_ENOUGH = 100  # targets
+# Targets: with fewer, which class is the more frequent one is chance.
+_ENOUGH = 100
 _MOST = 200  # calls of one line that are counted
 
 

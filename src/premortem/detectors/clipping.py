@@ -18,6 +18,7 @@ class Place:
     late: int = 0  # calls after the step, or before any gradient
     timely: int = 0
     empty: int = 0  # timely calls that found no gradient
+    before: int = 0  # of the late ones: before there was a gradient
     largest: float = 0.0  # norm of a gradient that a step used since the first call
 
 
@@ -31,6 +32,7 @@ class FollowsClipping(Detector):
         if isinstance(event, Clip):
             place = self._places.setdefault(event.at, Place(event.limit))
             place.late += event.after_step
+            place.before += event.after_step and event.empty
             place.timely += not event.after_step
             place.empty += event.kind == "norm" and event.norm == 0 and not event.after_step
         elif isinstance(event, StepStats):
@@ -73,11 +75,15 @@ class ClippedAfterStep(FollowsClipping):
             ):
                 continue
             if (acts or over) and self.once(at):
+                early = 2 * place.before > place.late
+                when = "before backward() had made them" if early else "only after the step had used them"
                 yield self.finding(
                     event,
-                    f"gradients were clipped to {place.limit:g} only after the step had used them, {place.late} times"
+                    f"gradients were clipped to {place.limit:g} {when}, {place.late} times"
                     + (f"; steps used norms up to {place.largest:.3g}" if acts else ""),
-                    cause="No backward pass lies between the last optimizer step and the clipping.",
+                    cause="The gradients had been cleared, and the backward pass comes later: there was nothing to clip."
+                    if early
+                    else "No backward pass lies between the last optimizer step and the clipping.",
                     remedy="Clip between loss.backward() and optimizer.step().",
                     at=at,
                     severity=Severity.ERROR if acts else Severity.INFO,

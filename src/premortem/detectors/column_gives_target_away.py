@@ -26,13 +26,11 @@ class ColumnGivesTargetAway(Detector):
     Take the column out, and ask of every other one whether it is known at the time of the prediction.
 
     ## When it stays silent
-    When the relation is not exact, when several columns have it (a task made up that way), and for inputs of one or two
+    It is a remark, because a task that a script makes up (`y = 2 * x[:, 0]`) looks the same. When the relation is not exact, when several columns have it (a task made up that way), and for inputs of one or two
     columns.
     """
 
-    card = Card(
-        code="PM426", name="column-gives-target-away", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card(code="PM426", name="column-gives-target-away", family="data-labels", severity=Severity.INFO)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:

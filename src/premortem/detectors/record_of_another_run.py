@@ -13,7 +13,8 @@ from premortem.metric_words import HIGHER, LOWER, RECORDS, TRAINED, words
 
 _FEWEST = 3  # evaluations that did not come near
 _GAP = 0.05  # of a score between 0 and 1
-_TIMES = 1.5  # of a loss
+# Times the recorded loss: nearer ones may be the same task on a bad day.
+_TIMES = 1.5
 
 
 class RecordOfAnotherRun(Detector):
@@ -55,7 +56,7 @@ class RecordOfAnotherRun(Detector):
                 for name in names & (HIGHER | LOWER):
                     if not names & (TRAINED | RECORDS):
                         self._printed.setdefault(name, []).append(value)
-        elif isinstance(event, RunEnded) and self._file is not None and self._steps:
+        elif isinstance(event, RunEnded) and self._file is not None and self._steps and not event.cut_off:
             yield from self._judge(event, self._file)
 
     def _judge(self, event: RunEnded, file: FileLoaded) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ class SampleDependsOnBatch(Detector):
 
     ## How it is measured
     The model is run again in eval mode with every other sample replaced. It speaks only where a loader made the batch and every
-    sample has a target of its own; not of similarity matrices, graphs, adversarial training, or layers that were told to
+    sample has a target of its own; not of similarity matrices, graphs, adversarial training, or layers that are set to
     normalise by the batch (`track_running_stats=False`).
     """
 

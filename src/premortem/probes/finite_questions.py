@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from premortem.events import LossTested
+from premortem.probes.frame_variables import variables
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.session import Session, is_user_code, user_site
@@ -96,7 +97,7 @@ def broken_loss() -> torch.Tensor | None:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_user_code(frame.f_code.co_filename):
-            for value in list(frame.f_locals.values()):
+            for value in list(variables(frame).values()):
                 if is_loss(value) and not math.isfinite(float(value.detach())):
                     return value  # type: ignore[no-any-return]  # asked just now
         frame = frame.f_back

@@ -18,6 +18,7 @@ from dataclasses import replace
 import torch
 
 from premortem.events import Masked, NonFinite, OverflowLost, Site
+from premortem.probes.frame_variables import variables
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
 from premortem.probes.microscope_schedule import MicroscopeSchedule
@@ -278,7 +279,7 @@ def broken_variable() -> tuple[str, tuple[int, ...]] | None:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_user_code(frame.f_code.co_filename):
-            for name, value in list(frame.f_locals.items()):
+            for name, value in list(variables(frame).items()):
                 if isinstance(value, torch.Tensor) and value.grad_fn is None and not value.requires_grad:
                     rows = broken_rows(value)
                     if rows is not None and value.dim():

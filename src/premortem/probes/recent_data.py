@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from premortem.events import Site
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code, sampled, tensors_in
 
 _SMALL = 4096  # elements; labels are small
@@ -55,18 +56,19 @@ class Recent:
         """`y[index]` leaves no trace of y, but y is a variable of the user's: looked for a few times for each line."""
         looks, found = self._looked.get(at, (0, False))
         if looks < _LOOKS and len(values) >= _DISTINCT:
-            found = any(values <= set(whole.reshape(-1).tolist()) for whole in variables(2 * tensor.numel()))
+            found = any(values <= set(whole.reshape(-1).tolist()) for whole in large_variables(2 * tensor.numel()))
             self._looked[at] = (looks + 1, found)
         return found
 
 
-def variables(size: int) -> Iterator[Any]:
+def large_variables(size: int) -> Iterator[Any]:
     """Tensors and arrays of at least this size in the variables of the user's frames, and in their `self`."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_user_code(frame.f_code.co_filename):
-            owner = frame.f_locals.get("self")
-            for value in [*frame.f_locals.values(), *getattr(owner, "__dict__", {}).values()]:
+            found = variables(frame)
+            owner = found.get("self")
+            for value in [*found.values(), *getattr(owner, "__dict__", {}).values()]:
                 if isinstance(value, torch.Tensor):
                     if (
                         value.device.type == "cpu"

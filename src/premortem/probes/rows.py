@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code
 from premortem.profile import arrays
 
@@ -73,7 +74,7 @@ def tables(piece: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_user_code(frame.f_code.co_filename):
-            for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
+            for name, value in [*variables(frame).items(), *frame.f_globals.items()]:
                 for shown, inner in inside(name, value):
                     if fits(inner, piece):
                         found.setdefault(id(inner), (shown, inner))

@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.probes.checkpoint_contents import SavedModule, numbers_of
+from premortem.probes.frame_variables import variables
 
 _MOST_VALUES = 512  # variables of a frame that are looked at
 
@@ -20,7 +21,7 @@ def kept_weights(frames: list[Any], modules: list[nn.Module]) -> Iterator[tuple[
     mine = {id(module) for module in modules}
     names = {name for module in modules for name in unwrapped(module.state_dict())}
     for frame in frames:
-        for name, value in list({**frame.f_globals, **frame.f_locals}.items())[:_MOST_VALUES]:
+        for name, value in list({**frame.f_globals, **variables(frame)}.items())[:_MOST_VALUES]:
             inner = getattr(value, "__dict__", {}) if is_plain_object(value) else {}
             for label, thing in ((name, value), *((f"{name}.{key}", held) for key, held in inner.items())):
                 if isinstance(thing, nn.Module) and id(thing) not in mine:
