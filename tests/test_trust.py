@@ -10,7 +10,9 @@ import pytest
 
 from premortem.files import trust
 
-MAKE = "import sys\nfrom premortem import trust\nsys.stdin.readline()\nprint(trust.sign('test', b'one'))"
+MAKE = (
+    "import sys\nfrom premortem.files import trust\nsys.stdin.readline()\nprint(trust.sign('test', b'one'))"
+)
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def _cell(text: str) -> str:
 
 
 SLOTS = (
-    Slot("README.md", "cost table", ("overhead-h200",), tables.overhead),
+    Slot("README.md", "cost table", ("cost-h200",), tables.cost),
     Slot("README.md", "numerics", ("numerics",), tables.numerics),
     Slot("README.md", "check", ("check",), tables.checked),
     Slot("README.md", "casebook in short", ("casebook",), stories.in_short),

@@ -27,6 +27,32 @@ def overhead(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+_LOOPS = {
+    "deep": "16 layers, fused optimizer",
+    "plain": "small MLP, default optimizer",
+    "logged": "... printing every loss",
+    "clip_schedule": "... with clipping and a schedule",
+    "bf16": "... in bfloat16",
+    "scaler": "... in float16 with a scaler",
+    "accumulation": "... accumulating micro-batches",
+}
+
+
+def cost(result: dict[str, Any]) -> str:
+    """`premortem run script` beside `python script`, as bench/cost.py wrote it."""
+    rows = [
+        "| loop | a turn | added late (after turn 2000) | ratio | added by the first 1000 turns |",
+        "|---|---|---|---|---|",
+    ]
+    for key, name in _LOOPS.items():
+        loop = result["loops"][key]
+        rows.append(
+            f"| {name} | {loop['turn_us'] / 1000:.1f} ms | {loop['late_added_us'] / 1000:.2f} ms | {loop['late_ratio']:.2f} "
+            f"| {loop['early_added_s']:.1f} s |"
+        )
+    return "\n".join([*rows, "", f"{result['machine']}, torch {result['torch']}, `{result['command']}`."])
+
+
 def overheads(*results: dict[str, Any]) -> str:
     return "\n\n".join(overhead(result) for result in results)
 

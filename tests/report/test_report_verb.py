@@ -18,7 +18,7 @@ def said(capsys):
 def test_a_real_run_from_its_failure_to_its_page(broken):
     """Without a name it is the newest run of the folder."""
     done = premortem("report", cwd=broken)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
     written = broken / done.stdout.strip()
     page = Page(written.read_text(encoding="utf-8"))
     assert written.name == "report.html"

@@ -56,7 +56,9 @@ class Recent:
         """`y[index]` leaves no trace of y, but y is a variable of the user's: looked for a few times for each line."""
         looks, found = self._looked.get(at, (0, False))
         if looks < _LOOKS and len(values) >= _DISTINCT:
-            found = any(values <= set(whole.reshape(-1).tolist()) for whole in large_variables(2 * tensor.numel()))
+            found = any(
+                values <= set(whole.reshape(-1).tolist()) for whole in large_variables(2 * tensor.numel())
+            )
             self._looked[at] = (looks + 1, found)
         return found
 

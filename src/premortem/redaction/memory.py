@@ -44,7 +44,11 @@ class Memory:
         forms |= {
             shown
             for form in forms
-            for shown in (repr(form)[1:-1], json.dumps(form)[1:-1], quote(form, safe=""))
+            for shown in (
+                *(repr(form)[1:-1], json.dumps(form)[1:-1], quote(form, safe="")),
+                # As a part of a text that holds the other quote too, which decides what repr() escapes.
+                repr(form + "'\"")[1:-4],
+            )
         }
         for form in forms | {quote(value)}:
             if self._memorable(form):
