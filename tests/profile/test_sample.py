@@ -2,8 +2,11 @@
 
 import random
 
+import pytest
+
 from premortem.profile.alone import collapsed, summarise
 from premortem.profile.between import overlap
+from premortem.profile.facts import Column, Profile
 from premortem.profile.sample import Row, Sample, mark
 
 
@@ -53,3 +56,14 @@ def test_a_profile_is_small_and_plain():
     assert sum(column.histogram) == profile.sampled == 256
     assert collapsed(profile) is None
     assert len(repr(profile)) < 4000
+
+
+@pytest.mark.parametrize(("within", "alike"), [(0.001, True), (0.3, False)])
+def test_samples_that_differ_only_within_themselves_are_not_constant(within, alike):
+    """A square that moves over a picture changes neither its mean nor its range."""
+    columns = [
+        Column(name, counted=500, missing=0, mean=mean, spread=0.0, low=mean, high=mean)
+        for name, mean in (("channel 0", 0.1), ("deviation of channel 0", within))
+    ]
+    profile = Profile("x", phase="training", sampled=500, kind="channels", columns=tuple(columns))
+    assert (collapsed(profile) is not None) is alike

@@ -256,6 +256,10 @@ def collapsed(profile: Profile) -> Column | None:
     size = max(abs(widest.low), abs(widest.high))
     if size == 0.0:
         return widest
+    # A square that moves over a picture changes neither its mean nor its range: what varies within a sample counts too.
+    within = max((c.mean for c in profile.columns if c.name.startswith("deviation")), default=0.0)
+    if within >= max(_NO_SPREAD, NEARLY * size):
+        return None
     return widest if (widest.high - widest.low) < NEARLY * size and widest.spread < _NO_SPREAD else None
 
 
