@@ -66,8 +66,9 @@ def test_the_bar_is_as_long_as_what_is_done():
 
 PROGRAM = """
 import time
-from premortem.terminal.progress import progress
-with progress("fit", "rehearsing the script", quiet={quiet}) as shown:
+from premortem.terminal import progress as module
+module.BEGIN = 0.5
+with module.progress("fit", "rehearsing the script", quiet={quiet}) as shown:
     print("the answer")
     time.sleep({seconds})
 """

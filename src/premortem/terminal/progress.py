@@ -20,7 +20,8 @@ from premortem.terminal.status_line import StatusLine, suitable, utf8
 
 PATIENCE = 1.0  # seconds before anything is shown
 TICK = 0.5  # ... between two drawings
-APART = 10.0  # ... between two plain lines
+BEGIN = 5.0  # ... before the first plain line: what is over soon leaves no trace in a log
+APART = 10.0  # ... between two of them
 WIDTH = 20  # characters of the bar
 PERCENT = "%"  # the unit of what nobody counts in pieces
 _FEW = 2  # items before the time of the rest is estimated
@@ -133,7 +134,7 @@ def _draw(shown: Progress, line: StatusLine, over: threading.Event) -> None:
 
 
 def _write(shown: Progress, stream: object, over: threading.Event) -> None:
-    wait, said = PATIENCE, ""
+    wait, said = BEGIN, ""
     while not over.wait(wait):
         wait = APART
         text = ", ".join(shown.words(time.monotonic()))
