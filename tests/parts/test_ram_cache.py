@@ -313,7 +313,7 @@ def test_samples_that_cannot_be_read_are_told():
 def test_wrong_use_is_said():
     with pytest.raises(ValueError, match="without a single sample"):
         RamCache([], "1MiB")
-    with pytest.raises(ValueError, match="`lots` is not an amount of memory"):
+    with pytest.raises(ValueError, match="`lots` is not an amount of memory; write 8GiB"):
         RamCache([1], "lots")
     with pytest.raises(ValueError, match="a budget of 10 has no room"):
         RamCache([1], 10)

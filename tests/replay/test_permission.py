@@ -55,12 +55,13 @@ def test_ones_own_may_be_moved_and_is_not_asked_about(copy):
     check([paper], Path("/another/folder"))
 
 
-def test_without_a_key_a_capsule_is_kept_and_a_replay_says_why_it_asks(scene, tmp_path_factory):
+def test_without_a_key_the_autopsy_is_made_and_a_replay_says_why_it_asks(scene, tmp_path_factory):
     nowhere = tmp_path_factory.mktemp("home") / "file"
     nowhere.write_text("")
     place = scene("never_recovers.py")
     done = place.watch(options=["--policy", "strict"], XDG_STATE_HOME=str(nowhere), PREMORTEM_AUTOPSY="1")
     assert done.returncode == 3, done.stderr
+    assert place.findings[0]["evidence"]["replayed"] is True
     assert sorted(path.name for path in place.capsules[0].iterdir()) == [
         "capsule.json",
         "state.safetensors",

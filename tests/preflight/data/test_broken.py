@@ -102,7 +102,7 @@ def a_cut_shard(root):
     make.cut(root / "train-00001.tar", 0.513)
 
 
-@broken("PM655", "line 7: ")
+@broken("PM655", "line 7: the JSON is incomplete")
 def a_torn_line(root):
     make.text(root / "train.jsonl", '{"a": 1}\n' * 6 + '{"a":')
     make.array(root / "x.npy", np.zeros(3))
