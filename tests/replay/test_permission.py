@@ -58,10 +58,10 @@ def test_ones_own_may_be_moved_and_is_not_asked_about(copy):
 def test_without_a_key_the_autopsy_is_made_and_a_replay_says_why_it_asks(scene, tmp_path_factory):
     nowhere = tmp_path_factory.mktemp("home") / "file"
     nowhere.write_text("")
-    place = scene("never_recovers.py")
-    done = place.watch(options=["--policy", "strict"], XDG_STATE_HOME=str(nowhere), PREMORTEM_AUTOPSY="1")
-    assert done.returncode == 3, done.stderr
-    assert place.findings[0]["evidence"]["replayed"] is True
+    place = scene("trainer_class.py")  # whose failure the run does not explain by itself
+    done = place.watch("--epochs", "1", XDG_STATE_HOME=str(nowhere), PREMORTEM_AUTOPSY="1")
+    assert done.returncode == 0, done.stderr
+    assert True in [finding["evidence"].get("replayed") for finding in place.findings]
     assert sorted(path.name for path in place.capsules[0].iterdir()) == [
         "capsule.json",
         "state.safetensors",
