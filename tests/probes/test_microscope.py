@@ -1,6 +1,7 @@
 """The origin of a non-finite value: operation, line, operands, sample; and nothing for what is meant to be so."""
 
 import math
+import threading
 
 import pytest
 import torch
@@ -334,3 +335,27 @@ def test_being_asked_by_another_probe_changes_nothing(parts):
         assert not session.looking
         assert torch.is_grad_enabled()
         assert _get_current_dispatch_mode_stack() == [scope]
+
+
+def test_a_look_in_another_thread_leaves_the_training_thread_alone(parts):
+    """A module that a writer's thread imports is looked at there, while a step of the run is under the microscope."""
+    model, x, _ = parts
+    session = Session(lambda event: None, lambda unit, error: None)
+    seen = []
+
+    def elsewhere():
+        with session.looking_at("an import"):
+            seen.append(torch.is_grad_enabled())
+        seen.append(_get_current_dispatch_mode_stack())
+
+    with Microscope(session) as scope:
+        with session.looking_at("a probe"):
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+            assert session.looking
+            assert _get_current_dispatch_mode_stack() == []
+        assert _get_current_dispatch_mode_stack() == [scope]
+        loss = without(model(x).abs()).log().mean()
+        assert scope.certificate(loss).op == "log"
+    assert seen == [False, []]

@@ -17,7 +17,7 @@ from premortem.fit.answer import NO, complete, predicted
 from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import PATIENCE, SECONDS, Asked, NotRehearsed, Trials
 from premortem.program.running import Program
-from premortem.terminal.interruption import exit_code
+from premortem.terminal.interruption import exit_code, unbroken
 from premortem.terminal.progress import progress
 
 DOES_NOT_FIT = 1
@@ -51,7 +51,8 @@ def run(options: argparse.Namespace, command: Command) -> int:
             shown.say("")
             shown.limit(trials.until)
             if not options.quiet:
-                page.show_prediction(found, gpu, terminal)
+                with unbroken():
+                    page.show_prediction(found, gpu, terminal)
             if not options.quick:
                 complete(found, trials, shown)
             if options.measure:

@@ -205,6 +205,32 @@ class Look:
         return False
 
 
+class LookElsewhere:
+    """The same in a thread that does not train: what is on in the training thread (its modes, `looking`) stays as it is."""
+
+    __slots__ = ("_functions", "_grad", "_session", "_unit")
+
+    def __init__(self, session: Session, unit: str) -> None:
+        self._session = session
+        self._unit = unit
+
+    def __enter__(self) -> None:
+        self._functions = torch._C.DisableTorchFunction()
+        self._functions.__enter__()
+        self._grad = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> bool:
+        torch._C._set_grad_enabled(self._grad)
+        self._functions.__exit__(None, None, None)
+        if isinstance(error, Exception):
+            self._session.fault(self._unit, error)
+            return True
+        return False
+
+
 _SESSIONS: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -313,9 +339,11 @@ class Session:
                 scope.resume()
             self.looking = before
 
-    def looking_at(self, unit: str, *, pieces: bool = True) -> Look:
+    def looking_at(self, unit: str, *, pieces: bool = True) -> Look | LookElsewhere:
         """Around everything a probe does: a bug of ours is written down, never raised. Without `pieces` it must use no
         tensor that may be in pieces, or what is here of it only (`sharding.local`): the mode that sees to it is spared."""
+        if threading.get_ident() != self.thread:
+            return LookElsewhere(self, unit)
         return Look(self, unit, pieces)
 
     def fault(self, unit: str, error: BaseException) -> None:

@@ -7,7 +7,6 @@ of pydantic's settings ask for a variable by the name of each field.
 from __future__ import annotations
 
 import ast
-import linecache
 import os
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,9 @@ from premortem.events import EnvironmentRead, Variable
 from premortem.files.variables import is_plain
 from premortem.probes.session import Session, is_user_code
 
-_MOST_FILES = 64
-_MOST_LINES = 20_000
+_MOST_FILES = 1000
+_MOST_BYTES = 1_000_000  # of one file
+_WORDS = (b"environ", b"getenv", b"Settings")
 
 
 class Steering:
@@ -43,13 +43,15 @@ def sources() -> Iterator[str]:
 
 
 def asked_for(path: str) -> Iterator[Variable]:
-    lines = linecache.getlines(path)
-    if not lines or len(lines) > _MOST_LINES:
-        return
-    text = "".join(lines)
-    if "environ" not in text and "getenv" not in text and "Settings" not in text:
-        return
-    for name, line in names_in(ast.parse(text)):
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES or not any(word in text for word in _WORDS):
+            return
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError):
+        return  # it was imported, and was removed or edited since
+    for name, line in names_in(tree):
         value = os.environ.get(name)
         if value is not None and is_plain(name, value):
             yield Variable(name, value, path, line)

@@ -47,3 +47,23 @@ def interruptible() -> Iterator[None]:
         for number in taken:
             if signal.getsignal(number) is _interrupt:
                 signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """An interruption waits for the end of the block: what is printed in it is printed whole, and once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *SIGNALS)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number in arrived[:1]:
+        signal.raise_signal(number)
