@@ -22,7 +22,8 @@ from torch import nn
 from premortem.events import OutOfMemory, Site
 from premortem.probes.backward import Backwards
 from premortem.probes.growing_holders import keepers
-from premortem.probes.modules import Model, Models
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.places import CALL, Directory, Place, here
 from premortem.probes.session import Session, is_user_code, user_site
@@ -104,7 +105,7 @@ class Memory:
 
     def install(self) -> None:
         self.models.on_call.append(self._called)
-        self.models.on_layer.append(self._layer)
+        self.models.layers.on_layer.append(self._layer)
         self.models.out_of_memory = self._in_forward
         self.backwards.out_of_memory = self._in_backward
         self.optimizers.after_step.append(self._after_step)

@@ -191,7 +191,7 @@ class NonFiniteOrigin:
         seen = self.microscope_schedule.certificate()
         if seen is not None and seen.stage != "weights":
             return self._as_event(seen, value)
-        names = self.models.names()
+        names = self.models.registry.names()
         broken = ""
         for key in self.models.in_training:
             module = self.models.known[key].module()

@@ -30,7 +30,8 @@ from premortem.probes.checkpoint_contents import (
     settings_of,
 )
 from premortem.probes.loop_counters import loop_counters, used, user_frames
-from premortem.probes.optimizers import Optimizers, number
+from premortem.probes.optimizer_construction import number
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers, horizon
 from premortem.probes.session import Session, user_site

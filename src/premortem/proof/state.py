@@ -15,7 +15,7 @@ from torch import nn
 
 from premortem.probes import Attachment
 from premortem.probes.loop_counters import loop_counters, user_frames
-from premortem.probes.optimizers import number
+from premortem.probes.optimizer_construction import number
 from premortem.probes.shadow_weights import kept_weights
 from premortem.proof.described import described
 
