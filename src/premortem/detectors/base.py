@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ THRICE = 3
 TWICE = 2
 
 
-class Detector:
+class Detector(ABC):
     """A small state machine over events. Pure: no torch, no clock, no files.
 
     A detector is built without arguments, lists the events it wants in `listens`, and yields a
@@ -72,8 +73,9 @@ class Detector:
                 self.fact(kind).observe(event)
         return self.observe(event) if isinstance(event, self.listens) else ()
 
+    @abstractmethod
     def observe(self, event: Any) -> Iterable[Finding]:
-        raise TypeError(f"{type(self).__name__} does not observe")
+        """What it says to this event, which is one of those that it listens to."""
 
     def once(self, key: Hashable) -> bool:
         """Whether this is asked for the first time: of one optimizer, one line, one file."""
