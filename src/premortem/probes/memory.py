@@ -21,6 +21,7 @@ from torch import nn
 
 from premortem.events import OutOfMemory, Site
 from premortem.probes.backward import Backwards
+from premortem.probes.frame_variables import variables
 from premortem.probes.growing_holders import keepers
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
@@ -263,7 +264,7 @@ def raised_at(error: BaseException | None) -> Place:
     while trace is not None:
         code = trace.tb_frame.f_code
         if code is CALL:
-            module = trace.tb_frame.f_locals.get("self")
+            module = variables(trace.tb_frame).get("self")
             root = root or module
         if is_user_code(code.co_filename):
             site = Site(code.co_filename, trace.tb_lineno, code.co_name)
