@@ -68,7 +68,7 @@ class Check:
 
 
 class Loading:
-    """Stands around the libraries' functions that load; `doors.py` leads the calls here."""
+    """Stands around the libraries' functions that load; `save_calls.py` leads the calls here."""
 
     def __init__(self, saving: Saving) -> None:
         self.saving = saving
