@@ -15,6 +15,7 @@ from premortem.findings import Certainty, Finding, Severity, Where
 __all__ = [
     "DIVERGING",
     "FADING",
+    "NOT_FINITE",
     "STILL",
     "THRICE",
     "TOO_LARGE",
@@ -34,6 +35,16 @@ STILL = ("metric-frozen", "updates-too-small")
 FADING = (*STILL, "vanishing-gradients")
 TOO_LARGE = ("exploding-gradients", "updates-too-large")
 DIVERGING = (*TOO_LARGE, "non-finite-training", "overflow")
+# What shows that numbers are not finite, whatever made them so.
+NOT_FINITE = (
+    "metric-frozen",
+    "metric-not-finite",
+    "raw-scores-in-bce",
+    "update-refused",
+    "statistics-not-finite",
+    "loss-not-finite",
+    "refused-too-often",
+)
 
 # How often the same must be seen before it is reported: three times at one line, of one optimizer or in one layer is not
 # an accident of one batch.

@@ -45,7 +45,6 @@ class NonFiniteOrigin:
         self.microscope_schedule = MicroscopeSchedule(session, models)
         self._open = False  # since the last finite step
         self._certified = False  # ... and the microscope has seen it
-        self.gradients_finite = True  # so were the last ones
         self.loss_broken = False  # one that was sent backward since the last step
         self._hidden: tuple[Masked, NonFinite | None] | None = None  # a gradient that a hook asked about
 

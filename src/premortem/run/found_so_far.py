@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import short
 from premortem.cards import Card, identity
 from premortem.derived.folding import fold, without_surpassed
 from premortem.derived.proved import of_which, with_proofs
@@ -102,20 +102,13 @@ def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
     path = next((path for path in capsules if step_of(path) == step), None)
     if path is None:
         return finding
-    proof = f"`premortem replay {shown(path)}` runs that step again, with one thing changed at a time."
+    proof = f"`premortem replay {short(path)}` runs that step again, with one thing changed at a time."
     remedy = f"{finding.remedy} {proof}".strip()
     return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
 
 
 def step_of(capsule: Path) -> int:
     return int(capsule.name.rpartition("-")[2])
-
-
-def shown(path: Path) -> str:
-    """Relative where that is possible: it is meant to be copied into a terminal."""
-    with suppress(ValueError):
-        return str(path.relative_to(working_folder()))
-    return str(path)
 
 
 def working_folder() -> str:

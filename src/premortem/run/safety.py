@@ -8,50 +8,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from premortem.actions.checkpoint_safety import Safekeeping
 from premortem.actions.requests import Requests
 
 if TYPE_CHECKING:
+    from premortem.actions.checkpoint_safety import Safekeeping
     from premortem.journal.write import Journal
-    from premortem.probes import Attachment
     from premortem.run.found_so_far import FoundSoFar
-    from premortem.vault.deadline import Deadline
-    from premortem.vault.mirror import Mirror
 
 
 def keep_safe(
-    attachment: Attachment,
-    journal: Journal,
-    found: FoundSoFar,
-    *,
-    mirror: Mirror | None,
-    deadline: Deadline | None,
-    changes: bool,
-    settle: Callable[[], None],
-    say: Callable[[str], None],
-    have_done: Callable[[Callable[[], None]], bool],
-) -> Safekeeping:
-    folder = journal.path.parent
-    safekeeping = Safekeeping(
-        attachment,
-        folder,
-        mirror=mirror,
-        deadline=deadline,
-        changes=changes,
-        settle=settle,
-        say=say,
-        have_done=have_done,
-    )
+    safekeeping: Safekeeping, journal: Journal, found: FoundSoFar, say: Callable[[str], None]
+) -> None:
+    """Install it; what premortem itself has on a full disk gives way, and requests of people are answered."""
     safekeeping.saving.ours |= {
         "capsules": functools.partial(give_up_capsules, found),
         "the journal": functools.partial(give_up_journal, journal, say),
     }
     safekeeping.install()
-    requests = Requests(folder, safekeeping, journal.note, say)
+    requests = Requests(journal.path.parent, safekeeping, journal.note, say)
     journal.looks.append(requests.look)
-    attachment.optimizers.after_step.append(requests.stepped)
-    attachment.optimizers.at_leisure |= {requests.stepped, safekeeping.stepped}
-    return safekeeping
+    optimizers = safekeeping.attachment.optimizers
+    optimizers.after_step.append(requests.stepped)
+    optimizers.at_leisure |= {requests.stepped, safekeeping.stepped}
 
 
 def give_up_capsules(found: FoundSoFar, near: Path) -> bool:

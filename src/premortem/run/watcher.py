@@ -273,9 +273,11 @@ class Watcher:
 
     def _protect(self, attachment: Attachment, journal: Journal) -> None:
         """What needs a run folder: capsules of steps that fail, and checkpoints."""
+        from premortem.actions.checkpoint_safety import Safekeeping
         from premortem.replay.capsule_writer import Capsules
         from premortem.run.safety import keep_safe
 
+        say = self.on_problem or (lambda _sentence: None)
         journal.gauges.append(environment.device_memory)
         journal.accounts |= environment.accounts()
         self._capsules = Capsules(
@@ -286,17 +288,17 @@ class Watcher:
             lambda path, _step: self._found.promise(path),
             self._on_capsule or (lambda _path: None),
         )
-        self.safekeeping = keep_safe(
+        self.safekeeping = Safekeeping(
             attachment,
-            journal,
-            self._found,
+            journal.path.parent,
             mirror=self.mirror,
             deadline=self.deadline,
             changes=self.policy.refuses,
             settle=self._stop_if_decided,
-            say=self.on_problem or (lambda _sentence: None),
+            say=say,
             have_done=self._have_done,
         )
+        keep_safe(self.safekeeping, journal, self._found, say)
         if self.on_step is not None:
             attachment.optimizers.at_leisure.add(self.after_each_step(self.on_step))
 

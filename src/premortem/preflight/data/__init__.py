@@ -10,7 +10,7 @@ surveying.py   the part of the page; `survey_seen` takes what a rehearsal has se
 
 from __future__ import annotations
 
-from premortem.preflight.data.registry import ALL
+from premortem.preflight.data.checks import ALL
 from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed
 
