@@ -40,7 +40,7 @@ class SplitIsALink(Detector):
 
     def observe(self, event: FilesRead) -> Iterator[Finding]:
         # A folder that is a link holds other files than those that were described of the folder itself.
-        trained = {end: f for f in event.files if split_of(f.path) == "train" for end in ends(f)}
+        trained = {end: f for f in event.files if split_of(f.path) == "train" for end in ends(f) if end}
         for judged in event.files:
             split = split_of(judged.path)
             if not split or split == "train" or not judged.real:
@@ -62,11 +62,11 @@ class SplitIsALink(Detector):
 
 
 def ends(file: FileFacts) -> tuple[str, str]:
-    """Where its name ends: the file, and the folder."""
-    real = PurePath(file.real or file.path)
-    return str(real), f"{real.parent}/*{real.suffix}" if split_of(str(PurePath(file.path).parent)) else str(
-        real
-    )
+    """Where its name ends, and where its folder does: of a folder of many files, others are described of each split. Links
+    to single files in one store lie side by side there, and are different files."""
+    path = PurePath(file.path)
+    folder = file.folder or str(path.parent)
+    return file.real or file.path, f"{folder}/*{path.suffix}" if split_of(str(path.parent)) else ""
 
 
 def split_of(path: str) -> str:

@@ -77,6 +77,7 @@ class FileFacts(NamedTuple):
     rows: int = 0
     kept: Site | None = None  # the line of the script that writes it, for its next run
     sources: tuple[str, ...] = ()  # files that the script makes it from
+    folder: str = ""  # where its folder ends, when that lies behind a link
 
 
 class Switch(NamedTuple):

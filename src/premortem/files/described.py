@@ -30,6 +30,9 @@ def describe(path: str) -> FileFacts | None:
         with untrusted.opened(Path(path)) as file:
             real = os.path.realpath(path)
             base = FileFacts(path, real if real != path else "", status.st_size, status.st_mtime)
+            above = str(Path(path).parent)
+            if real != path and (folder := os.path.realpath(above)) != above:
+                base = base._replace(folder=folder)
             ending = Path(path).suffix.lower()
             if ending in TEXT:
                 return of_text(base, file, ending, status.st_size)
