@@ -22,10 +22,11 @@ from typing import Any
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
+import bench.worlds.further  # noqa: E402, F401
 from bench.worlds.cases import ALL, Case  # noqa: E402
 from tests import starting  # noqa: E402
 
-SCRIPTS = HOME / "bench" / "worlds" / "scripts"
+SCRIPTS = HOME / "bench" / "worlds"
 
 
 def launch(case: Case, kind: str, verb: str) -> dict[str, Any]:

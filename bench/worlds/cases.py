@@ -65,7 +65,7 @@ def table(name: str, family: str, suffix: str, near: str = "", argv: str = "", s
     return case(
         name,
         family,
-        "tabular.py",
+        "scripts/tabular.py",
         lambda: base.tabular(seed),
         lambda w, o: base.write_tabular(w, o, suffix),
         near,
@@ -77,7 +77,7 @@ def arrays(name: str, family: str, suffix: str, near: str = "", argv: str = "", 
     return case(
         name,
         family,
-        "arrays.py",
+        "scripts/arrays.py",
         lambda: base.minerals(seed),
         lambda w, o: base.write_arrays(w, o, suffix),
         near,
@@ -87,24 +87,29 @@ def arrays(name: str, family: str, suffix: str, near: str = "", argv: str = "", 
 
 def pictures(name: str, family: str, how: str, near: str = "", seed: int = 13):
     return case(
-        name, family, "pictures.py", lambda: base.tiles(seed), lambda w, o: base.write_tiles(w, o, how), near
+        name,
+        family,
+        "scripts/pictures.py",
+        lambda: base.tiles(seed),
+        lambda w, o: base.write_tiles(w, o, how),
+        near,
     )
 
 
 def series(name: str, family: str, near: str = "", seed: int = 17):
-    return case(name, family, "series.py", lambda: base.bridge(seed), base.write_bridge, near)
+    return case(name, family, "scripts/series.py", lambda: base.bridge(seed), base.write_bridge, near)
 
 
 def words(name: str, family: str, near: str = "", seed: int = 19):
-    return case(name, family, "messages.py", lambda: base.messages(seed), base.write_messages, near)
+    return case(name, family, "scripts/messages.py", lambda: base.messages(seed), base.write_messages, near)
 
 
 def resumed(name: str, family: str, near: str = "", seed: int = 23):
-    return case(name, family, "resumed.py", lambda: base.sums(seed), base.write_sums, near)
+    return case(name, family, "scripts/resumed.py", lambda: base.sums(seed), base.write_sums, near)
 
 
 def steered(name: str, family: str, near: str = "", seed: int = 29):
-    return case(name, family, "steered.py", lambda: base.gait(seed), base.write_gait, near)
+    return case(name, family, "scripts/steered.py", lambda: base.gait(seed), base.write_gait, near)
 
 
 def some(number: int, share: float, seed: int = 1) -> np.ndarray:
@@ -222,7 +227,7 @@ for _name, _suffix, _share, _seed in (
     case(
         _name,
         "data-order",
-        "tabular.py",
+        "scripts/tabular.py",
         noisy_tabular(_seed),
         partial(base.write_tabular, suffix=_suffix),
         "data-labels eval-stale",
@@ -380,7 +385,7 @@ for _name, _suffix, _seed in (
     case(
         _name,
         "data-order",
-        "arrays.py",
+        "scripts/arrays.py",
         noisy_minerals(_seed),
         partial(base.write_arrays, suffix=_suffix),
         "data-labels eval-stale",
@@ -406,7 +411,13 @@ def standard(seed: int) -> Callable[[], World]:
 
 def prepared(name: str, family: str, near: str = "", seed: int = 50):
     return case(
-        name, family, "arrays.py", standard(seed), lambda w, o: base.write_arrays(w, o, "npz"), near, "--raw"
+        name,
+        family,
+        "scripts/arrays.py",
+        standard(seed),
+        lambda w, o: base.write_arrays(w, o, "npz"),
+        near,
+        "--raw",
     )
 
 
@@ -502,7 +513,7 @@ for _name, _how, _seed in (
     case(
         _name,
         "data-order",
-        "pictures.py",
+        "scripts/pictures.py",
         noisy_tiles(_seed),
         partial(base.write_tiles, how=_how),
         "data-labels eval-stale",
@@ -528,7 +539,7 @@ for _name, _how, _seed in (("png_stats_of_raw_frames", "folder", 64), ("zip_stat
     @case(
         _name,
         "data-scale",
-        "pictures.py",
+        "scripts/pictures.py",
         with_stats(_seed),
         partial(base.write_tiles, how=_how),
         "config vanishing init-saturation",
@@ -599,7 +610,7 @@ def noisy_messages() -> World:
 @case(
     "messages_val_is_train",
     "data-order",
-    "messages.py",
+    "scripts/messages.py",
     noisy_messages,
     base.write_messages,
     "data-labels eval-stale",

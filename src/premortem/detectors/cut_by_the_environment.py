@@ -13,6 +13,7 @@ from premortem.events import (
     EnvironmentRead,
     EpochEnded,
     Event,
+    FilesRead,
     LoaderBuilt,
     RunEnded,
     Site,
@@ -28,6 +29,7 @@ _SPEAKING = frozenset(
 )
 _PART = 0.5  # of the data at most: a limit that leaves more is a choice
 _HANDFUL = 0.1  # ... where a switch alone must explain it
+_PROCESSES = "WORLD_SIZE"
 _TIMES = 4.0  # as many rows in the evaluation: the training rows were cut, and those were not
 
 
@@ -61,17 +63,20 @@ class CutByTheEnvironment(Detector):
             "class-only-in-evaluation",
         ),
     )
-    listens = (EnvironmentRead, DataProfiled, LoaderBuilt, EpochEnded, RunEnded)
+    listens = (EnvironmentRead, FilesRead, DataProfiled, LoaderBuilt, EpochEnded, RunEnded)
 
     def __init__(self) -> None:
         self._variables: tuple[Variable, ...] = ()
         self._profiled: DataProfiled | None = None
+        self._files: dict[str, int] = {}  # read, and the rows they have
         self._loaders: dict[int, LoaderBuilt] = {}
         self._left: Counter[tuple[int, int]] = Counter()  # (loader, batches) of passes that were left early
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, EnvironmentRead):
             self._variables = event.variables
+        elif isinstance(event, FilesRead):
+            self._files |= {file.path: file.rows for file in event.files if file.rows}
         elif isinstance(event, DataProfiled):
             self._profiled = event
         elif isinstance(event, LoaderBuilt):
@@ -90,7 +95,7 @@ class CutByTheEnvironment(Detector):
         seen = self._profiled.profiles if self._profiled is not None else ()
         judged = max((p.length or 0 for p in seen if p.phase == "evaluation"), default=0)
         for trained in (p for p in seen if p.phase == "training"):
-            if how := of_rows(variable, trained, judged):
+            if how := of_rows(variable, trained, judged) or of_file(variable, trained, self._files):
                 return how
         for (key, batches), times in self._left.items():
             loader = self._loaders.get(key)
@@ -101,10 +106,12 @@ class CutByTheEnvironment(Detector):
         return ""
 
     def _say(self, event: RunEnded, variable: Variable, how: str) -> Finding:
+        name = variable.file.rpartition("/")[2]
+        asks = "The script asks" if name.endswith(".py") else f"`{name}`, line {variable.line}, asks"
         return self.finding(
             event,
             f"{variable.name}={variable.value} is set in the environment, and the run trains on {how}",
-            cause=f"The script asks for {variable.name}, and what it was given limits the training data.",
+            cause=f"{asks} for {variable.name}, and what it was given limits the training data.",
             remedy=f"`unset {variable.name}` and start again; let the script print what it was limited to.",
             at=Site(variable.file, variable.line),
             variable=variable.name,
@@ -112,12 +119,33 @@ class CutByTheEnvironment(Detector):
         )
 
 
-def of_rows(variable: Variable, trained: Profile, judged: int) -> str:
-    """How a variable explains the rows that were trained on; nothing when it does not."""
-    value = variable.value
+def of_file(variable: Variable, trained: Profile, files: dict[str, int]) -> str:
+    """... the rows of a file, of which a slice was taken before a dataset was made of them."""
+    mine = rows_of(trained)
+    try:
+        number = float(variable.value)
+    except ValueError:
+        return ""
+    for path, rows in files.items():
+        if not 0 < mine <= _PART * rows:
+            continue
+        shared = variable.name == _PROCESSES and number > 1 and _PART * rows <= mine * number <= 1.02 * rows
+        if shared or number == mine or (0 < number < 1 and abs(number * rows - mine) <= 1):
+            return f"{mine} of {rows} rows of `{path.rpartition('/')[2]}`"
+    return ""
+
+
+def rows_of(trained: Profile) -> int:
     mine = trained.length or 0
     if trained.rows >= TWICE * trained.distinct and trained.distinct:
         mine = min(mine or trained.distinct, trained.distinct)
+    return mine
+
+
+def of_rows(variable: Variable, trained: Profile, judged: int) -> str:
+    """How a variable explains the rows that were trained on; nothing when it does not."""
+    value = variable.value
+    mine = rows_of(trained)
     whole = trained.total or 0
     if not mine or not (mine <= _PART * whole or judged >= _TIMES * mine):
         return ""

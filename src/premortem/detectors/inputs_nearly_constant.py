@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import DataProfiled
+from premortem.events import DataProfiled, Event, FilesRead
 from premortem.findings import Finding, Severity
 from premortem.profile.alone import collapsed, one_token
 from premortem.profile.facts import Profile
@@ -45,9 +46,27 @@ class InputsNearlyConstant(Detector):
             "dead-units",
         ),
     )
-    listens = (DataProfiled,)
+    listens = (DataProfiled, FilesRead)
 
-    def observe(self, event: DataProfiled) -> Iterator[Finding]:
+    def __init__(self) -> None:
+        self._returns = ""
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, FilesRead):
+            odd = [
+                f.path.rpartition("/")[2]
+                for f in event.files
+                if f.returns and not f.path.endswith((".csv", ".tsv"))
+            ]
+            self._returns = (
+                f" Each line of {some(odd)} ends in a carriage return, which may be a part of each word."
+                if odd
+                else ""
+            )
+        elif isinstance(event, DataProfiled):
+            yield from self._judge(event)
+
+    def _judge(self, event: DataProfiled) -> Iterator[Finding]:
         for trained in (p for p in event.profiles if p.phase == "training"):
             if trained.kind == "tokens":
                 yield from self._tokens(event, trained)
@@ -75,7 +94,7 @@ class InputsNearlyConstant(Detector):
                 f"nearly every token is the same one: in {trained.sampled} rows the numbers change {changes.mean:.1f} times on average, "
                 f"and lie between {low.low:.0f} and {high.high:.0f}",
                 cause="Nearly all words became one number, that of an unknown word, and the rest is padding: the vocabulary does not "
-                "belong to this text.",
+                "belong to this text." + self._returns,
                 remedy="Build the vocabulary from this training set, and count how many words it does not know.",
                 changes=changes.mean,
                 samples=trained.sampled,

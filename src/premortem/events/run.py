@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from premortem.events.base import Event
+from premortem.events.base import Event, Site
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +61,42 @@ class EnvironmentRead(Event):
     """What steers the script from its environment; told once, when it has trained or is over."""
 
     variables: tuple[Variable, ...]
+
+
+class FileFacts(NamedTuple):
+    """A file that the script has read."""
+
+    path: str
+    real: str = ""  # where it ends, when it is a link or lies behind one
+    size: int = 0
+    written: float = 0.0  # in seconds since 1970
+    encoding: str = ""  # of a text: "ASCII", "UTF-8", "UTF-8 with a byte order mark", "UTF-16", "not UTF-8"
+    line: int = 0  # the first one that shows it
+    returns: bool = False  # every line ends in a carriage return and a line feed
+    cut: str = ""  # the end of a last line that was never finished
+    rows: int = 0
+    kept: Site | None = None  # the line of the script that writes it, for its next run
+    sources: tuple[str, ...] = ()  # files that the script makes it from
+    folder: str = ""  # where its folder ends, when that lies behind a link
+
+
+class Switch(NamedTuple):
+    """A setting that is a text for "no", and the line of the script that takes it for true."""
+
+    key: str
+    text: str
+    file: str
+    line: int
+    used: Site
+
+
+@dataclass(slots=True, kw_only=True)
+class FilesRead(Event):
+    """What the script has read from the disk; told after its first step, and at the end when more was read since."""
+
+    files: tuple[FileFacts, ...]
+    switches: tuple[Switch, ...] = ()
+    encodings: tuple[str, ...] = ()  # that the script's code names, besides UTF-8
 
 
 @dataclass(slots=True, kw_only=True)

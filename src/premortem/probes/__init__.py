@@ -33,6 +33,7 @@ from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
 from premortem.probes.rank_comparison import RanksProbe
+from premortem.probes.reading import Reading
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.rest import Rest
@@ -80,8 +81,9 @@ class Attachment:
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
-        self.inflow = Inflow(session, models, self.loaders, losses, self.pairs)
-        self.steering = Steering(session)
+        self.reading = Reading(session)
+        self.inflow = Inflow(session, models, self.loaders, losses, self.pairs, self.reading)
+        self.steering = Steering(session, self.reading)
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
@@ -103,6 +105,7 @@ class Attachment:
             experiments,
             self.loaders,
             self.inflow,
+            self.reading,
             self.schedulers,
             self.scalers,
             clipping,
@@ -134,6 +137,9 @@ class Attachment:
             self.models.in_training.clear()
             self.backwards.losses.clear()
             return
+        if step == 1:
+            with self.session.looking_at("reading"):
+                self.reading.tell()
         self.models.step_ended()
         self.backwards.step_ended()
         self.nonfinite_origin.step_ended()
@@ -182,6 +188,8 @@ class Attachment:
             self.pairs.drain()
         with self.session.looking_at("inflow"):
             self.inflow.drain()
+        with self.session.looking_at("reading"):
+            self.reading.tell()
         with self.session.looking_at("steering"):
             self.steering.tell()
         self.ranks.close()
@@ -194,6 +202,7 @@ class Attachment:
         """Leave torch as it was, and what is still on its way unread: in a fork, where it is the parent's."""
         self.session.on = False
         self.seeds.hook.leave()
+        self.reading.openings.leave()
         self.nonfinite_origin.microscope_schedule.leave()
         self.op_audit.remove()
         self.home.remove()

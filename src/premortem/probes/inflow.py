@@ -7,9 +7,12 @@ those of an evaluation at once. The profile is told when enough came, after eval
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.utils.data import SequentialSampler
+from torch.utils.data.dataloader import _InfiniteConstantSampler
 
 from premortem.events import DataProfiled
 from premortem.probes.label_information import Pairs
@@ -17,11 +20,12 @@ from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
+from premortem.probes.reading import Reading
 from premortem.probes.rows import Holder, holders, labels_of, rows_of
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
 from premortem.profile.arrays import Rows, put
-from premortem.profile.between import overlap
+from premortem.profile.between import along, odd_source, overlap
 from premortem.profile.facts import Overlap, Profile
 from premortem.profile.sample import Sample
 
@@ -59,6 +63,8 @@ class Stream:
         self.largest = 0  # rows of the largest evaluation
         self.current = 0
         self.quiet = True  # the model was in eval mode
+        self.shuffled = False
+        self.file = ""  # that its rows are read from, where that shows
 
     def judges(self, steps: int) -> bool:
         """Whether it is an evaluation, and not a part of each step (a target network, a policy that acts, pseudo-labels):
@@ -66,7 +72,9 @@ class Stream:
         again = self.sample.repeated / max(1, self.sample.rows)
         return again > _AGAIN or (_SELDOM * self.visits <= steps and (self.quiet or again > 0.4))
 
-    def add(self, rows: Rows, labels: tuple[list[float], bool] | None, step: int) -> None:
+    def add(
+        self, rows: Rows, labels: tuple[list[float], bool] | None, step: int, sources: Sequence[str] = ()
+    ) -> None:
         if rows.names != self.names or rows.kind != self.kind:
             return
         if not self.training:
@@ -76,9 +84,17 @@ class Stream:
             self.current += rows.total
             self.largest = max(self.largest, self.current)
         self.last_step = step
-        put(self.sample, rows, labels[0] if labels else None, self.sample.rows)
+        put(self.sample, rows, labels[0] if labels else None, self.sample.rows, sources)
         if labels and labels[1]:
             self.sample.count(f"{value:g}" for value in labels[0])
+
+    def sources(self, opened: list[str], rows: int) -> list[str]:
+        """The file of each row: one was opened for each, or one that holds many and is read from until the next is opened."""
+        if opened and len(opened) % rows == 0:
+            return opened[:: len(opened) // rows]
+        if opened:
+            self.file = opened[-1]
+        return [self.file] * rows
 
     def profile(self, steps: int) -> Profile:
         judged = "evaluation" if self.judges(steps) else "step"
@@ -92,22 +108,33 @@ class Stream:
             length=self.length if self.training or self.from_loader else self.largest,
             total=self.total,
             passes=max(1, self.visits),
+            drift=tuple(along(self.sample, self.kind)) if self.training and not self.shuffled else (),
+            odd=odd_source(self.sample, self.kind) if self.training else None,
         )
 
 
 class Inflow:
     def __init__(
-        self, session: Session, models: Models, loaders: Loaders, losses: Losses, pairs: Pairs
+        self,
+        session: Session,
+        models: Models,
+        loaders: Loaders,
+        losses: Losses,
+        pairs: Pairs,
+        reading: Reading,
     ) -> None:
         self.session = session
         self.pairs = pairs
+        self.reading = reading
         self.models = models
         self.loaders = loaders
         self.losses = losses
         self._began = time.perf_counter()
         self._spent = 0.0
         self._streams: dict[tuple[Any, bool], Stream] = {}
-        self._batch: tuple[int, list[torch.Tensor], str] | None = None  # drawn, and not seen in a model yet
+        # Drawn, and not seen in a model yet: loader, tensors, name, and the files that were opened for it.
+        self._batch: tuple[int, list[torch.Tensor], str, list[str]] | None = None
+        self._loader: int | None = None  # that was drawn from last
         self._open: list[Any] | None = None  # [stream, rows, labels, step]: its target may still come
         self._held: list[list[Any]] = []  # of training forwards whose step was not made yet
         self._largest = 0  # rows of a batch in training
@@ -124,10 +151,14 @@ class Inflow:
 
     def _drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
         if self.session.resting or self._broke():
+            self._loader = None
             return
+        if loader != self._loader:
+            self.reading.since()
         known = (loader, True) in self._streams or (loader, False) in self._streams
         name = "" if known else self._name(loader)
-        self._batch = (loader, tensors, name)
+        self._batch = (loader, tensors, name, self.reading.since() if loader == self._loader else [])
+        self._loader = loader
 
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         batch, self._batch = self._batch, None
@@ -166,7 +197,8 @@ class Inflow:
             labels = found[0][1] if len(found) == 1 else None
             if labels is not None and not grad and len(inputs) == 1:
                 self.pairs.judged(model.key, seen, found[0][0])
-        self._open = [stream, rows, labels, self.session.step, rows.total]
+        sources = stream.sources(batch[3], rows.total) if batch is not None else ()
+        self._open = [stream, rows, labels, self.session.step, rows.total, sources]
 
     def _compared(self, target: torch.Tensor) -> None:
         """A loss was given this target: that of the forward before."""
@@ -181,15 +213,15 @@ class Inflow:
             last = self._held[-1][0]
             for held in self._held:
                 if held[0] is last:
-                    held[0].add(held[1], held[2], held[3])
+                    held[0].add(held[1], held[2], held[3], held[5])
             self._held.clear()
             self._tell_if_due()
         if item is None:
             return
         if not item[0].training:
-            item[0].add(item[1], item[2], item[3])
+            item[0].add(item[1], item[2], item[3], item[5])
         elif item[3] < step:
-            item[0].add(item[1], item[2], item[3])
+            item[0].add(item[1], item[2], item[3], item[5])
             self._tell_if_due()
         elif len(self._held) < _HELD:
             self._held.append(item)
@@ -233,6 +265,10 @@ class Inflow:
     def _introduce(self, stream: Stream, key: int) -> None:
         stream.from_loader = True
         loader = self.session.loaders.object(key)
+        # What a sampler draws comes in no order; of an iterable dataset, and of a sequential one, it is that of the files.
+        stream.shuffled = not isinstance(
+            getattr(loader, "sampler", None), (SequentialSampler, _InfiniteConstantSampler)
+        )
         dataset = getattr(loader, "dataset", None)
         stream.length = length(dataset) if dataset is not None else None
         while dataset is not None and getattr(dataset, "dataset", None) is not None:

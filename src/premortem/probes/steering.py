@@ -1,45 +1,49 @@
 """Variables of the environment that the script asks for and that are set: what steers a run from outside.
 
 Its own code is read, not the calls: a script asks for a variable by its name, before torch is there as well as after. Classes
-of pydantic's settings ask for a variable by the name of each field.
+of pydantic's settings ask for a variable by the name of each field, and configuration files that the script has read by
+`$NAME`, `${NAME}` or `${oc.env:NAME,default}`.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-import sys
+import re
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 from premortem.events import EnvironmentRead, Variable
+from premortem.files import untrusted
+from premortem.files.described import CONFIGS
 from premortem.files.variables import is_plain
-from premortem.probes.session import Session, is_user_code
+from premortem.probes.reading import Reading, user_files
+from premortem.probes.session import Session
 
 _MOST_FILES = 1000
 _MOST_BYTES = 1_000_000  # of one file
 _WORDS = (b"environ", b"getenv", b"Settings")
+# `$NAME`, `${NAME}`, `${NAME:-default}`, and what OmegaConf, Lightning and pyyaml-env-tag write.
+_PUT_IN = re.compile(
+    r"\$(?:\{(?:oc\.env:|env:|ENV:)?)?([A-Za-z_][A-Za-z0-9_]*)|!ENV\s+\$?\{?([A-Za-z_][A-Za-z0-9_]*)"
+)
 
 
 class Steering:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, reading: Reading) -> None:
         self.session = session
+        self.reading = reading
         self._over = False
 
     def tell(self) -> None:
         if self._over:
             return
         self._over = True
-        found = {variable.name: variable for path in sources() for variable in asked_for(path)}
+        found = {variable.name: variable for path in user_files() for variable in asked_for(path)}
+        configs = [path for path in self.reading.files() if Path(path).suffix.lower() in CONFIGS]
+        found |= {variable.name: variable for path in configs[:_MOST_FILES] for variable in put_in(path)}
         if found:
             self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))
-
-
-def sources() -> Iterator[str]:
-    """The files of the user's own modules."""
-    modules: list[Any] = list(sys.modules.values())
-    files = {file for module in modules if isinstance(file := getattr(module, "__file__", None), str)}
-    yield from sorted(file for file in files if file.endswith(".py") and is_user_code(file))[:_MOST_FILES]
 
 
 def asked_for(path: str) -> Iterator[Variable]:
@@ -53,8 +57,29 @@ def asked_for(path: str) -> Iterator[Variable]:
         return  # it was imported, and was removed or edited since
     for name, line in names_in(tree):
         value = os.environ.get(name)
-        if value is not None and is_plain(name, value):
+        if value is not None and (is_plain(name, value) or (name == "WORLD_SIZE" and is_alone(value))):
             yield Variable(name, value, path, line)
+
+
+def is_alone(value: str) -> bool:
+    """No launcher has started this process, and there are no others to share the data with."""
+    import torch.distributed
+
+    joined = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return value.isdigit() and not joined and "TORCHELASTIC_RUN_ID" not in os.environ
+
+
+def put_in(path: str) -> Iterator[Variable]:
+    """Variables whose values a configuration file takes."""
+    try:
+        lines = untrusted.read(path, _MOST_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for number, line in enumerate(lines, start=1):
+        for match in _PUT_IN.finditer(line.partition("#")[0]):
+            name = match[1] or match[2]
+            if (value := os.environ.get(name)) is not None and is_plain(name, value):
+                yield Variable(name, value, path, number)
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:

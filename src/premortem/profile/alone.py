@@ -264,11 +264,11 @@ def collapsed(profile: Profile) -> Column | None:
 
 
 def one_token(profile: Profile) -> bool:
-    """Rows of numbers that stand for words, in nearly all of which one number is repeated and another fills the rest."""
+    """Rows of numbers that stand for words, in most of which one number is repeated and another fills the rest."""
     changes = next((c for c in profile.columns if c.name == CHANGES), None)
     if profile.kind != "tokens" or changes is None or changes.counted < ENOUGH:
         return False
-    return changes.quantiles[5] <= 1.0
+    return changes.quantiles[4] <= 1.0
 
 
 NEARLY = 0.05  # of its size: what a column may vary at most to be nearly one number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from premortem.profile.sample import MOST_COLUMNS, Row, Sample, mark
@@ -10,6 +11,7 @@ MOST_ROWS = 2048  # of one batch
 _CHANNELS = 16
 _HASHED = 512  # numbers of a row that its mark is made of
 _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
+_TEXT = 6  # numbers side by side, from which on they may be words
 CHANGES = "changes along the row"
 _STATISTICS = ("{}", "deviation of {}", "lowest of {}", "highest of {}")
 
@@ -41,13 +43,15 @@ def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
     import numpy as np
 
     width = flat.shape[1]
-    if flat.dtype.kind in "iu" and width > 1 and (width > MOST_COLUMNS or flat.dtype.itemsize > 1):
+    if flat.dtype.kind in "iu" and width >= _TEXT and (width > MOST_COLUMNS or flat.dtype.itemsize > 1):
         changes = (flat[:, 1:] != flat[:, :-1]).sum(1)
         wide = np.stack([flat.min(1), flat.max(1), changes], 1)
         return "tokens", ("lowest of the row", "highest of the row", CHANGES), wide
     stride = max(1, -(-width // MOST_COLUMNS))
     names = tuple(f"{called}[:, {at}]" for at in range(0, width, stride))
-    return "table", names, flat[:, ::stride]
+    # A few whole numbers side by side are codes, each with a meaning of its own, and no text.
+    codes = flat.dtype.kind in "iu" and flat.dtype.itemsize > 1 and 1 < width < _TEXT
+    return "codes" if codes else "table", names, flat[:, ::stride]
 
 
 def channels_of(value: Any) -> tuple[str, tuple[str, ...], Any]:
@@ -109,7 +113,9 @@ def is_one_hot(target: Any) -> bool:
     return bool((((target == 0) | (target == 1)).all()) and (target.sum(1) == 1).all())
 
 
-def put(sample: Sample, rows: Rows, labels: list[float] | None, start: int, source: str = "") -> None:
+def put(
+    sample: Sample, rows: Rows, labels: list[float] | None, start: int, sources: Sequence[str] = ()
+) -> None:
     """Add a batch to a sample."""
     import numpy as np
 
@@ -118,9 +124,14 @@ def put(sample: Sample, rows: Rows, labels: list[float] | None, start: int, sour
     low, high = np.where(finite, values, np.inf).min(0), np.where(finite, values, -np.inf).max(0)
     sample.spans(low.tolist(), high.tolist(), (~finite).sum(0).tolist())
     sample.rows += rows.total
-    # Of rows that are not compared, a mark of their place: all of them are different.
-    codes = [code if code >= 0 else mark(b"%d %d" % (code, start + at)) for at, code in enumerate(rows.marks)]
+    # Of rows that are not compared, a mark of their stream and place: all of them are different.
+    codes = [
+        code if code >= 0 else mark(b"%d %d %d" % (sample.stream, code, start + at))
+        for at, code in enumerate(rows.marks)
+    ]
     wanted = [at for at, code in enumerate(codes) if sample.wants(code) or code in sample.kept]
     for at, row in zip(wanted, values[wanted].tolist(), strict=True):
         label = labels[at * rows.every] if labels is not None else None
-        sample.add(codes[at], Row(tuple(row), label, start + at * rows.every, source))
+        place = at * rows.every
+        source = sources[place] if place < len(sources) else ""
+        sample.add(codes[at], Row(tuple(row), label, start + place, source))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TypeVar
 
-from premortem.profile.alone import ENOUGH
+from premortem.profile.alone import ENOUGH, summarise
 from premortem.profile.facts import Column, Overlap, Profile, Shift
 from premortem.profile.sample import Sample
 
@@ -18,6 +20,11 @@ FEWEST = 5  # rows of a class
 _TOLD_APART = 0.5  # spreads between two columns, below which an exchange changes little
 _TIMES = 10.0  # times as far as chance has it: among 64 columns there are two thousand pairs
 _NO_FURTHER = 0.25  # of that distance, once exchanged
+# Files of one split may come from different days and places, and halves of a file be sorted: they differ more by nature.
+WITHIN = (6.0, 12.0)
+_FEWEST_FILES = 3  # for one of them to be the odd one
+_MOST_FILES = 16  # of them that are compared with each other
+T = TypeVar("T")
 LARGER = 5.0  # times as many rows in the evaluation as in training
 
 
@@ -62,7 +69,11 @@ def only_in(first: Profile, second: Profile) -> list[tuple[str, int]]:
 
 def shifts(first: Profile, second: Profile, *, far: float = SHIFTED, wide: float = RESCALED) -> list[Shift]:
     """Columns that are not what they are in the other stream."""
-    if first.kind != second.kind or [c.name for c in first.columns] != [c.name for c in second.columns]:
+    if (
+        first.kind != second.kind
+        or first.kind == "codes"
+        or [c.name for c in first.columns] != [c.name for c in second.columns]
+    ):
         return []
     pairs = [
         (a, b)
@@ -141,3 +152,54 @@ def distance(a: Column, b: Column) -> float:
         return 0.0 if a.mean == b.mean else math.inf
     ratio = abs(math.log(max(a.spread, 1e-12) / max(b.spread, 1e-12)))
     return abs(a.mean - b.mean) / size + ratio
+
+
+# --- within one stream -----------------------------------------------------------------------
+
+
+def along(sample: Sample, kind: str) -> list[Shift]:
+    """Columns that are not the same in the first and in the second half of a file or of a pass."""
+    if kind == "tokens" or len(sample.kept) < 4 * ENOUGH:
+        return []
+    halves = sample.halves()
+    first, second = (summarise(half, "", kind=kind) for half in halves)
+    found = shifts(first, second, far=WITHIN[0], wide=WITHIN[1])
+    # Sorted rows, and columns that go on growing, differ in all they have in common with the order.
+    places = {name: at for at, name in enumerate(sample.columns)}
+    found = [
+        s
+        for s in found
+        if s.how == "rescaled" or not any(follows_order(half, places[s.column]) for half in halves)
+    ]
+    return found if len(found) <= max(1, len(first.columns) // 3) else []
+
+
+def follows_order(half: Sample, place: int) -> bool:
+    rows = sorted(half.kept.values(), key=lambda row: row.place)
+    values = [row.values[place] for row in rows]
+    rising = sum(b >= a for a, b in pairwise(values))
+    return len(values) < 20 or max(rising, len(values) - 1 - rising) > 0.8 * len(values)
+
+
+def odd_one(things: Sequence[T], differ: Callable[[T, T], list[Shift]]) -> tuple[T, list[Shift]] | None:
+    """The one that is unlike all others, which are alike, and in what."""
+    some = things[:_MOST_FILES]
+    unlike = {id(one): [other for other in some if other is not one and differ(other, one)] for one in some}
+    odd = [thing for thing in some if len(unlike[id(thing)]) == len(some) - 1]
+    if len(some) < _FEWEST_FILES or len(odd) != 1:
+        return None
+    if any(len(unlike[id(thing)]) > 1 for thing in some if thing is not odd[0]):
+        return None
+    other = next(thing for thing in some if thing is not odd[0])
+    return odd[0], differ(other, odd[0])
+
+
+def odd_source(sample: Sample, kind: str) -> tuple[str, tuple[Shift, ...], int] | None:
+    """Of the files that the rows come from, the one that is unlike the others: its name, in what, and how many others there are."""
+    files = [
+        summarise(part, source, kind=kind)
+        for source, part in sorted(sample.by_source().items())
+        if len(part.kept) >= ENOUGH // 2
+    ]
+    found = odd_one(files, lambda a, b: shifts(a, b, far=WITHIN[0], wide=WITHIN[1]))
+    return (found[0].name, tuple(found[1]), len(files) - 1) if found else None

@@ -70,7 +70,7 @@ class Profile(NamedTuple):
     distinct: int = 0  # different rows, estimated from the sample
     length: int | None = None  # of the dataset
     total: int | None = None  # of the dataset that it is a part of
-    kind: str = "table"  # "table", "channels", "tokens"
+    kind: str = "table"  # "table", "codes" (a few whole numbers), "channels", "tokens"
     dtype: str = ""
     columns: tuple[Column, ...] = ()
     classes: tuple[tuple[str, int], ...] = ()  # every label that came, and how often
@@ -80,6 +80,10 @@ class Profile(NamedTuple):
     repeated: int = 0  # rows that had come before in the same pass
     contradicting: int = 0  # ... with another label
     passes: int = 1
+    drift: tuple[Shift, ...] = ()  # between the first and the second half of the first pass
+    odd: tuple[str, tuple[Shift, ...], int] | None = (
+        None  # the file that is unlike the others, in what, and how many those are
+    )
 
 
 class Overlap(NamedTuple):

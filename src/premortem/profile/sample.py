@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from typing import NamedTuple
 MOST = 1024  # rows: a share of 1 % is then seen within a third of it
 MOST_COLUMNS = 64
 MOST_CLASSES = 512
+_streams = itertools.count()
 
 
 class Row(NamedTuple):
@@ -47,6 +49,7 @@ class Sample:
         self.discrete = False
         self.repeated = 0
         self.contradicting = 0
+        self.stream = next(_streams)  # marks of rows that are not compared differ between streams
 
     @property
     def limit(self) -> int:

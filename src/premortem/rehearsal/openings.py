@@ -1,46 +1,24 @@
-"""Which files the script's own process reads, from the interpreter's audit events. No torch.
-
-What a loader's worker opens is not seen, nor what a C library opens by itself. So one sample is also asked for here.
-"""
+"""Which files the script's own process reads, and which of them one sample is made of. No torch."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 from collections import Counter
 from typing import Any
 
+from premortem.files import opened
 from premortem.rehearsal.observations import Reads
 from premortem.scriptrun.sandbox import Sandbox
 
-_MOST = 50_000  # files; whoever has opened as many does not read few of them
 _OF_A_SAMPLE = 64
-_CODE = (".py", ".pyc", ".so", ".pth", ".pyi")
-_SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
 
 
-class Openings:
-    """Stays for the rest of the process: an audit hook cannot be taken away."""
+class Openings(opened.Openings):
+    """Of a script that is played in a sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        self.files: dict[str, None] = {}  # in the order in which they were first opened
+        super().__init__()
         self._sandbox = sandbox
-        self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep})
-
-    def install(self) -> None:
-        sys.addaudithook(self._heard)
-
-    def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or len(self.files) >= _MOST:
-            return
-        path, mode, flags = arguments
-        if not isinstance(path, str) or path.endswith(_CODE):
-            return
-        reads = not set(mode) & set("wax+") if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_RDONLY
-        if reads:
-            with contextlib.suppress(OSError):  # the working folder is gone
-                self.files[os.path.abspath(path)] = None  # noqa: PTH100 - links are followed later, and once
 
     def folders(self) -> dict[str, int]:
         """How many files were read in each."""
@@ -48,9 +26,7 @@ class Openings:
 
     def _is_the_users(self, file: str) -> bool:
         """Neither of the system nor made by the script itself a moment ago."""
-        if file.startswith((*_SYSTEM, *self._installed)):
-            return False
-        return not self._sandbox.wrote(file)
+        return self.is_data(file) and not self._sandbox.wrote(file)
 
     def reads(self, dataset: Any) -> Reads | None:
         """What one sample of it is made of. Asked twice: a dataset that draws lots reads other files each time."""

@@ -1,4 +1,4 @@
-from premortem.events import EnvironmentRead, EpochEnded, LoaderBuilt, Variable
+from premortem.events import EnvironmentRead, EpochEnded, FileFacts, FilesRead, LoaderBuilt, Variable
 from tests.detectors.flows import rows, run, sample
 
 FEW = sample(rows(32) * 10)
@@ -17,7 +17,11 @@ SWITCH = [told("DEBUG", "1"), *run(FEW, MANY, length=32, total=1440)]
 SHARE = [told("PART", "0.05"), *run(sample(rows(72) * 4), MANY, length=72, total=1440)]
 LEFT = EpochEnded(loader=1, batches=2, complete=False)
 BATCHES = [told("LIMIT", "2"), LOADER, LEFT, LEFT, *run(sample(rows(400)), MANY, length=1440)]
+FILE = FilesRead(step=1, files=(FileFacts("/d/pump.npz", rows=1200),))
+SHARED = [told("WORLD_SIZE", "24"), FILE, *run(sample(rows(50) * 4), MANY, length=50)]
+OF_A_FILE = [told("ROWS", "50"), FILE, *run(sample(rows(50) * 4), sample(rows(100, 3)), length=50)]
 HEALTHY = [
+    [told("WORLD_SIZE", "2"), FILE, *run(sample(rows(960)), MANY, length=960)],
     [told("BATCH_SIZE", "16"), *run(FEW, MANY, length=32, total=1440)],
     [told("EPOCHS", "32"), *run(sample(rows(400) * 3), MANY, length=400)],
     [told("DEBUG", "1"), *run(sample(rows(400) * 3), MANY, length=400)],

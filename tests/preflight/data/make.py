@@ -73,7 +73,7 @@ def shard(path, samples, lacking=()):
             for kind in ("jpg", "cls"):
                 if (number, kind) in lacking:
                     continue
-                content = f"{number} {kind}".encode() * 20
+                content = f"{path.name} {number} {kind}".encode() * 20
                 info = tarfile.TarInfo(f"{number:05d}.{kind}")
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))

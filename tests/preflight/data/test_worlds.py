@@ -1,11 +1,19 @@
 """Worlds of bench/worlds as files: the bad one is named by the check of its kind, the good one is not accused."""
 
-import pytest
+import os
+import wave
+from datetime import datetime, timedelta, timezone
 
+import numpy as np
+import pytest
+from PIL import Image
+
+import bench.worlds.further  # noqa: F401
 from bench.worlds.cases import ALL
 from premortem.findings import Severity
 from premortem.preflight.data import survey
 from premortem.preflight.project import Project
+from tests.preflight.data import make
 
 NAMED = {
     "csv_minus_9999": ("PM674", "`height` is -9999 in"),
@@ -21,6 +29,9 @@ NAMED = {
     "zip_val_is_train": ("PM663", "120 of 120 samples of `val.zip`"),
     "zip_stats_of_raw_frames": ("PM678", "`stats.json` has mean 9120"),
     "shards_one_in_volts": ("PM675", "`part-2.npy`"),
+    "log_cut_in_a_line": ("PM655", "`train.jsonl`: line 76"),
+    "tar_shard_twice": ("PM691", "200 of 200 samples of `train-002.tar`"),
+    "tides_in_half_precision": ("PM692", "`minutes.npy` is float16"),
 }
 
 
@@ -55,3 +66,141 @@ def test_about_half_of_the_cases_are_closed():
     closed = sum(case.closed for case in ALL.values())
     assert len(ALL) >= 50
     assert 0.4 * len(ALL) < closed < 0.6 * len(ALL)
+
+
+def rows(path, head, body):
+    path.write_text("".join(f"{','.join(map(str, row))}\n" for row in [head, *body]))
+
+
+def checked(world, script):
+    project = Project(folder=world.parent, target=script.name, data=[world])
+    found = survey(project, lambda _line: None).findings
+    return [(finding.code, finding.message) for finding in found if finding.severity is not Severity.INFO]
+
+
+def test_a_link_between_splits_is_named(tmp_path):
+    world = tmp_path / "world"
+    make.image_folder(world, splits=("train",))
+    (world / "val").symlink_to("train", target_is_directory=True)
+    found = [finding for finding in loud(tmp_path) if finding.code == "PM685"]
+    assert len(found) == 1
+    assert "`val` is a link to `train`" in found[0].message
+
+
+@pytest.mark.parametrize(("age", "codes"), [(9 * 86_400, ["PM686"]), (120, []), (-3600, [])])
+def test_a_cache_is_held_against_the_file_that_it_is_made_from(age, codes, tmp_path):
+    world = tmp_path / "world"
+    world.mkdir()
+    body = [[n, n * 0.37 % 5, n % 3] for n in range(60)]
+    rows(world / "plots.csv", ["number", "height", "kind"], body)
+    rows(world / "labels.csv", ["number", "kind"], [[n, n % 3] for n in range(60)])
+    np.save(world / "plots.npy", np.random.default_rng(0).normal(0, 1, (60, 5)))
+    for name, time in (("plots.csv", 0), ("labels.csv", 40 * 86_400), ("plots.npy", -age)):
+        os.utime(world / name, (1_700_000_000 + time,) * 2)
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import csv, pathlib, numpy as np\n"
+        "root = pathlib.Path('world')\n"
+        "table = list(csv.reader((root / 'plots.csv').open()))\n"
+        "labels = list(csv.reader((root / 'labels.csv').open()))\n"
+        "cache = root / 'plots.npy'\n"
+        "if not cache.exists():\n"
+        "    np.save(cache, np.array(table))\n"
+        "x = np.load(cache)\n"
+    )
+    assert [code for code, _ in checked(world, script)] == codes
+
+
+@pytest.mark.parametrize(
+    ("code", "val", "codes"),
+    [
+        ("open(p, errors='replace')", "latin-1", ["PM687"]),
+        ("open(p)", "utf-8", []),
+        ("open(p, encoding='latin-1')", "latin-1", []),
+    ],
+)
+def test_files_of_one_dataset_in_two_encodings(code, val, codes, tmp_path):
+    world = tmp_path / "world"
+    world.mkdir()
+    for split, encoding in (("train", "utf-8"), ("val", val)):
+        lines = "".join(f"un café très {split} numéro {n},{n % 2}\n" for n in range(50))
+        (world / f"{split}.csv").write_bytes(f"text,label\n{lines}".encode(encoding))
+    script = tmp_path / "train.py"
+    script.write_text(f"p = 'world/train.csv'\ntext = {code}.read()\n")
+    assert [c for c, _ in checked(world, script)] == codes
+
+
+def series(path, start, hours, zone):
+    times = [datetime(2022, 1, 1, tzinfo=timezone.utc) + timedelta(hours=start + n) for n in range(hours)]
+    body = [[time.isoformat()[:19] + zone, f"{n * 0.618 % 7:.4f}"] for n, time in enumerate(times)]
+    rows(path, ["time", "load"], body)
+
+
+@pytest.mark.parametrize(
+    ("start", "zone", "codes"),
+    [
+        (400, "+00:00", []),
+        (400, "+01:00", []),
+        (400, "+08:00", ["PM689"]),
+        (400, "", ["PM689"]),
+        (300, "+00:00", ["PM689"]),
+    ],
+)
+def test_times_of_two_splits(start, zone, codes, tmp_path):
+    world = tmp_path / "world"
+    world.mkdir()
+    series(world / "train.csv", 0, 400, "+00:00")
+    series(world / "val.csv", start, 200, zone)
+    assert [finding.code for finding in loud(tmp_path)] == codes
+
+
+def test_a_random_split_of_a_series_is_not_accused(tmp_path):
+    world = tmp_path / "world"
+    world.mkdir()
+    series(world / "train.csv", 0, 400, "Z")
+    series(world / "val.csv", 3, 380, "Z")
+    assert "PM689" not in [finding.code for finding in loud(tmp_path)]
+
+
+def sound(path, rate, seed):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, rate, 0, "NONE", ""))
+        file.writeframes(np.random.default_rng(seed).integers(-9000, 9000, 200).astype("<i2").tobytes())
+
+
+@pytest.mark.parametrize(
+    ("rate", "word", "codes"), [(16000, "", ["PM688"]), (8000, "", []), (16000, "resample", [])]
+)
+def test_sound_with_another_rate_in_one_split(rate, word, codes, tmp_path):
+    for n in range(30):
+        sound(tmp_path / "world" / "train" / f"{n}.wav", 8000, n)
+        sound(tmp_path / "world" / "val" / f"{n}.wav", rate, 100 + n)
+    script = tmp_path / "train.py"
+    script.write_text(f"import {word or 'wave'}\n")
+    assert [code for code, _ in checked(tmp_path / "world", script)] == codes
+
+
+@pytest.mark.parametrize(
+    ("turned", "code", "codes"), [(6, "", ["PM688"]), (1, "", []), (6, "exif_transpose", [])]
+)
+def test_photographs_that_are_turned_by_a_note(turned, code, codes, tmp_path):
+    draw = np.random.default_rng(0)
+    for split in ("train", "val"):
+        for n in range(24):
+            path = tmp_path / "world" / split / f"{n}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            exif = Image.Exif()
+            exif[274] = turned if split == "val" else 1
+            Image.fromarray(draw.integers(0, 255, (16, 16, 3)).astype("uint8")).save(path, exif=exif)
+    script = tmp_path / "train.py"
+    script.write_text(f"from PIL import Image, ImageOps\nuse = ImageOps.{code or 'mirror'}\n")
+    assert [c for c, _ in checked(tmp_path / "world", script)] == codes
+
+
+@pytest.mark.parametrize(("used", "codes"), [("indices", ["PM690", "PM690"]), ("to_pylist", [])])
+def test_words_that_are_numbered_anew_in_each_file(used, codes, tmp_path):
+    ALL["parquet_codes_apart"].build(tmp_path / "world", bad=True)
+    script = tmp_path / "train.py"
+    script.write_text(f"def codes_of(table):\n    return table['grape'].chunk(0).{used}()\n")
+    assert [code for code, _ in checked(tmp_path / "world", script)] == codes

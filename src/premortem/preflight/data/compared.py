@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from premortem.preflight.data.tables import Table, is_id
-from premortem.profile.alone import summarise
-from premortem.profile.facts import Profile, Shift
+from premortem.profile.between import odd_one
+from premortem.profile.facts import Shift
 
-_FEWEST = 3  # files, for one of them to be the odd one
-_MOST = 16  # of them that are compared with each other
 Differ = Callable[[Table, Table], list[Shift]]
 
 
@@ -44,24 +42,8 @@ def shards(tables: Iterable[Table], differ: Differ) -> Iterator[tuple[Table, lis
         if numberless != table.path and table.profile.columns:
             found[numberless, table.part, table.split, table.sample.columns].append(table)
     for same in found.values():
-        some = same[:_MOST]
-        unlike = {
-            id(one): [other for other in some if other is not one and differ(other, one)] for one in some
-        }
-        odd = [table for table in some if len(unlike[id(table)]) == len(some) - 1]
-        if (
-            len(some) >= _FEWEST
-            and len(odd) == 1
-            and all(len(unlike[id(t)]) <= 1 for t in some if t is not odd[0])
-        ):
-            other = next(table for table in some if table is not odd[0])
-            yield odd[0], differ(other, odd[0]), len(same) - 1
-
-
-def halves(table: Table) -> tuple[Profile, Profile]:
-    first, second = table.sample.halves()
-    kind = table.profile.kind
-    return summarise(first, "the first half", kind=kind), summarise(second, "the second half", kind=kind)
+        if odd := odd_one(same, differ):
+            yield *odd, len(same) - 1
 
 
 def told(table: Table, shift: Shift) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from premortem.preflight.data import splits
@@ -16,6 +17,9 @@ _PEEK = 4096
 MOST_PEEKS = 20_000
 _MOST_BYTES = 1 << 30  # read in full for the last word
 _EXAMPLES = 5
+_FEWEST_ROWS = 20
+_MOST_SHARDS = 64
+_TWICE = 0.9  # of the samples of a file
 _ORDER = ("train", "val", "test")
 Flat = Callable[[str], bool]
 
@@ -178,6 +182,26 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
                         )
                     )
     return found
+
+
+def twice(
+    looks: Iterable[Look], split_of: Callable[[Look], tuple[str, str]]
+) -> Iterator[tuple[str, str, int, int]]:
+    """Numbered files of one split of which the later holds the samples of the earlier."""
+    groups: dict[tuple[str, str, str], list[Look]] = defaultdict(list)
+    for look in looks:
+        numberless = re.sub(r"\d+", "#", look.path)
+        if numberless != look.path and len(set(look.rows)) >= _FEWEST_ROWS:
+            groups[numberless, look.part, split_of(look)[1]].append(look)
+    for same in groups.values():
+        rows = [
+            (look.path, set(look.rows)) for look in sorted(same, key=lambda look: look.path)[:_MOST_SHARDS]
+        ]
+        for at, (path, mine) in enumerate(rows):
+            for earlier, others in rows[:at]:
+                if len(mine & others) >= _TWICE * len(mine):
+                    yield earlier, path, len(mine & others), len(mine)
+                    break
 
 
 def within(of: int, equal: list[list[File]], flat: Flat, class_of: Callable[[File], str]) -> Copies | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from premortem.events import FileFacts
 from premortem.preflight.data.tables import Table
 
 SMALL = 20  # files; below that, "all but one are alike" says little
@@ -34,6 +35,7 @@ class Look:
     keys: tuple[tuple[str, int], ...] = ()  # of a tar: the kinds of members, and in how many samples
     bands: tuple[float, ...] = ()  # of an image: the mean of each band, then the deviation of each
     tables: tuple[Table, ...] = ()  # what it holds, column by column
+    turned: int = 0  # EXIF's note which way is up; 1 and 0 mean as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,24 @@ class Root:
     copies: Copies | None = None
     tables: tuple[Table, ...] = ()
     statistics: tuple[Statistics, ...] = ()
+    links: tuple[
+        tuple[str, str], ...
+    ] = ()  # folders that are links, and the folder of this root where they end
+    described: tuple[FileFacts, ...] = ()  # texts, and what the script keeps for its next run
+    stored: tuple[Stored, ...] = ()
+    twice: tuple[
+        tuple[str, str, int, int], ...
+    ] = ()  # two files of one split, samples in both, samples of the second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """How the files of one split are stored: modes, sampling rates, EXIF notes, and how many have each."""
+
+    dataset: str
+    split: str
+    kind: str
+    ways: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +235,7 @@ class DataFacts:
     handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
     notes: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()  # texts that stand in the script: names of columns among them
+    names: frozenset[str] = frozenset()  # every word of the script's code
 
     def uses(self, table: Table, column: str) -> bool:
         """Whether the script may use this column: it names it, or hardly any of the file's (the label, what to drop)."""

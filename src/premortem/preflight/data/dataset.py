@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from premortem.events import FileFacts
+from premortem.files import described
+from premortem.files.kept import Kept
 from premortem.preflight.data import (
     copies,
     layout,
@@ -19,15 +22,17 @@ from premortem.preflight.data import (
     splits,
     statistics,
 )
-from premortem.preflight.data.data_facts import Classes, Look, Root, Trouble
+from premortem.preflight.data.data_facts import Classes, Look, Root, Stored, Trouble
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
 from premortem.preflight.project import Tell
 
+_MOST_TEXTS = 64
+
 
 def look_at(
-    folder: Path, name: str, tell: Tell, *, only: Iterable[str] | None = None
+    folder: Path, name: str, tell: Tell, *, only: Iterable[str] | None = None, keeps: Sequence[Kept] = ()
 ) -> tuple[Root, set[str]]:
     """The facts of one dataset, and the libraries that were missing for it."""
     tree = walk(folder, only)
@@ -82,8 +87,49 @@ def look_at(
         copies=copies.within(compared, equal, flat, _class_of(found_classes)),
         tables=tuple(found_tables),
         statistics=tuple(statistics.beside(tree.root, tree.files)),
+        links=tuple(tree.links),
+        described=tuple(_described(tree, keeps)),
+        stored=tuple(_stored(tree, sound)),
+        twice=tuple(copies.twice(every, splitting)),
     )
     return root, missing
+
+
+def _described(tree: Tree, keeps: Sequence[Kept]) -> Iterator[FileFacts]:
+    """Texts, and what the script keeps for its next run together with what it is made from."""
+    texts = [
+        f.path
+        for f in tree.files
+        if f.kind in {"text", "table"} and f".{names.suffix(f.name)}" in described.TEXT
+    ]
+    made = {
+        f.path: [s.path for s in tree.files if s.path != f.path and any(k.comes_from(s.path) for k in of)]
+        for f in tree.files
+        if (of := [each for each in keeps if each.is_it(f.path)])
+    }
+    wanted = dict.fromkeys(
+        [*made, *(path for those in made.values() for path in those[:_MOST_TEXTS]), *texts]
+    )
+    for path in list(wanted)[:_MOST_TEXTS]:
+        facts = described.describe(str(tree.root / path))
+        if facts is not None:
+            yield facts._replace(path=path, sources=tuple(made.get(path, ())))
+
+
+def _stored(tree: Tree, looks: dict[str, list[Look]]) -> Iterator[Stored]:
+    found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for file in tree.files:
+        place = splits.of(file)
+        if place.split and place.role != "target":
+            for look in looks.get(file.path, ()):
+                if look.kind in {"image", "audio"} and look.mode:
+                    found[place.before, place.split, look.kind][look.mode] += 1
+                    if look.turned > 1:
+                        found[place.before, place.split, "note"][f"orientation {look.turned}"] += 1
+                    elif look.kind == "image":
+                        found[place.before, place.split, "note"]["as it is"] += 1
+    for (before, split, kind), ways in found.items():
+        yield Stored(dataset=before, split=split, kind=kind, ways=tuple(ways.most_common()))
 
 
 def _of(files: list[File], looks: dict[str, list[Look]]) -> list[Look]:

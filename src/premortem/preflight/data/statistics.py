@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,20 @@ from premortem.preflight.data.walk import File
 
 _MEANS = frozenset({"mean", "means", "mu", "avg", "average", "pixel_mean", "image_mean", "center", "loc"})
 _STDS = frozenset({"std", "stds", "sigma", "stdev", "stddev", "sd", "pixel_std", "image_std", "scale"})
+_BOTH = frozenset({"norm", "normalization", "normalisation", "stats", "statistics", "moments"})
+_SMALL = 1 << 13
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 64
 
 
 def beside(root: Path, files: Iterable[File]) -> Iterator[Statistics]:
+    files = list(files)
     small = [
         f for f in files if f.size <= _MOST_BYTES and names.suffix(f.name) in {"json", "yaml", "yml", "npz"}
     ]
+    for file in [f for f in files if f.size <= _SMALL and names.suffix(f.name) == "npy"][:_MOST_FILES]:
+        for mean, std in pairs(of_array(root / file.path)):
+            yield Statistics(path=file.path, mean=mean, std=std)
     for file in small[:_MOST_FILES]:
         for mean, std in pairs(contents(root / file.path)):
             yield Statistics(path=file.path, mean=mean, std=std)
@@ -37,6 +44,29 @@ def contents(path: Path) -> Any:
         return read(path).data
     except Exception:  # noqa: BLE001 - another's file, of any content
         return None
+
+
+def of_array(path: Path) -> Any:
+    """mean.npy with std.npy beside it, or both as two rows of a file that is called after them."""
+    try:
+        import numpy as np
+
+        array = np.load(path, allow_pickle=False)
+        word = path.stem.lower()
+        other = next(
+            (path.with_name(f"{std}.npy") for std in sorted(_STDS) if path.with_name(f"{std}.npy").exists()),
+            None,
+        )
+        if word in _MEANS and other is not None:
+            return {
+                "mean": array.ravel().tolist(),
+                "std": np.load(other, allow_pickle=False).ravel().tolist(),
+            }
+        if array.ndim == 2 and len(array) == 2 and set(re.split(r"[^a-z]+", word)) & _BOTH:
+            return {"mean": array[0].tolist(), "std": array[1].tolist()}
+    except Exception:  # noqa: BLE001 - another's file, of any content
+        return None
+    return None
 
 
 def pairs(value: Any, depth: int = 0) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:

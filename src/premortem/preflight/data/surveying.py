@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +13,7 @@ from typing import Any
 
 from premortem.amounts import count, share
 from premortem.derived.folding import fold
+from premortem.files import kept
 from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
 from premortem.preflight.data.code.opened import Opened, fits, is_surely_data, opened, patterns, tops
@@ -87,6 +90,8 @@ def _part(
     part = Part(title=TITLE)
     surveyed, missing, endings = [], set[str](), Counter[str]()
     misses = list(found.misses)
+    code = [source.data for source in project.reading.sources] if project.target else []
+    keeps = [each for text in code for each in kept.kept(ast.parse(text))]
     for path, only in roots.items():
         shown = _shown(path, project)
         if not path.exists():
@@ -97,7 +102,7 @@ def _part(
             continue
         with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
             warnings.simplefilter("ignore")  # what a decoder thinks of metadata
-            root, lacking = dataset.look_at(path, shown, tell, only=only)
+            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps)
         if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
             continue
         surveyed.append(root)
@@ -111,6 +116,9 @@ def _part(
         clips=tuple(found.clips),
         handled=frozenset(found.spoken.handled),
         words=found.texts,
+        names=frozenset(
+            word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
+        ),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),

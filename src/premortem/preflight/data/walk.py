@@ -42,6 +42,7 @@ class Tree:
     folders: list[str] = field(default_factory=list)
     trouble: list[Trouble] = field(default_factory=list)
     skipped: dict[str, list[str]] = field(default_factory=dict)  # reason -> names
+    links: list[tuple[str, str]] = field(default_factory=list)  # folders that are links, and where they end
     cut: bool = False  # there was more than anybody wants to list
 
     def skip(self, reason: str, path: str) -> None:
@@ -55,7 +56,7 @@ def walk(root: Path, only: Iterable[str] | None = None) -> Tree:
         _one_file(tree, root)
         return tree
     wanted = None if only is None else set(only)
-    seen = {_identity(root)}
+    seen = {_identity(root): ""}
     pending = [""]
     until = time.monotonic() + PATIENCE
     while pending:
@@ -80,7 +81,7 @@ def walk(root: Path, only: Iterable[str] | None = None) -> Tree:
     return tree
 
 
-def _enter(tree: Tree, entry: os.DirEntry[str], path: str, seen: set[tuple[int, int]]) -> str | None:
+def _enter(tree: Tree, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], str]) -> str | None:
     """Take note of one entry; the folder to go on with when it is one."""
     try:
         if entry.is_dir():
@@ -89,8 +90,9 @@ def _enter(tree: Tree, entry: os.DirEntry[str], path: str, seen: set[tuple[int, 
             identity = _identity(Path(entry.path))
             if entry.is_symlink() and identity in seen:
                 tree.skip("links back to a folder that was already listed", path)
+                tree.links.append((path, seen[identity]))
                 return None
-            seen.add(identity)
+            seen[identity] = path
             tree.folders.append(path)
             return path
         if names.is_junk(entry.name):

@@ -35,7 +35,13 @@ class SwitchIsText(Check):
     the value as a condition, it is a remark.
     """
 
-    card: ClassVar[Card] = Card(code="PM632", name="switch-is-text", family="config", severity=Severity.ERROR)
+    card: ClassVar[Card] = Card(
+        code="PM632",
+        name="switch-is-text",
+        family="config",
+        severity=Severity.ERROR,
+        explains=("text-taken-for-a-switch",),
+    )
 
     def look(self, facts: Facts) -> Iterator[Finding]:
         if facts.converts:

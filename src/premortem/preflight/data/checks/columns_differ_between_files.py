@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import ClassVar
 
 from premortem.amounts import some
@@ -14,14 +13,9 @@ from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Check
-from premortem.profile.alone import ENOUGH
-from premortem.profile.between import shifts
+from premortem.profile.between import WITHIN, along, shifts
 from premortem.profile.facts import Shift
-from premortem.profile.sample import Sample
 from premortem.profile.wording import shift
-
-# Files of one split may come from different days and places, and halves of a file be sorted: they differ more by nature.
-_FAR, _WIDE = 6.0, 12.0
 
 
 class ColumnsDifferBetweenFiles(Check):
@@ -66,7 +60,7 @@ class ColumnsDifferBetweenFiles(Check):
 
     def _odd_files(self, facts: DataFacts, root: Root, seen: set[str]) -> Iterator[Finding]:
         def differ(first: Table, second: Table) -> list[Shift]:
-            found = shifts(first.profile, second.profile, far=_FAR, wide=_WIDE)
+            found = shifts(first.profile, second.profile, far=WITHIN[0], wide=WITHIN[1])
             return [s for s in found if self._counts(facts, second, s)]
 
         for table, found, number in compared.shards(root.tables, differ):
@@ -78,13 +72,10 @@ class ColumnsDifferBetweenFiles(Check):
 
     def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Iterator[Finding]:
         for table in root.tables:
-            if table.path in seen or table.profile.sampled < 4 * ENOUGH or table.profile.kind != "table":
+            if table.path in seen or table.profile.kind != "table":
                 continue
-            first, second = compared.halves(table)
-            found = [s for s in shifts(first, second, far=_FAR, wide=_WIDE) if self._counts(facts, table, s)]
-            # Sorted rows, and columns that go on growing, differ in all they have in common with the order.
-            found = [s for s in found if s.how == "rescaled" or is_a_jump(table, s)]
-            if found and len(found) <= max(1, len(first.columns) // 3):
+            found = [s for s in along(table.sample, "table") if self._counts(facts, table, s)]
+            if found:
                 seen.add(table.path)
                 where = f"of `{shown(table.shown)}`"
                 yield self._say(root, table, f"the first half {where}", f"the second half {where}", found)
@@ -105,16 +96,3 @@ class ColumnsDifferBetweenFiles(Check):
             first=found[0].first,
             second=found[0].second,
         )
-
-
-def is_a_jump(table: Table, found: Shift) -> bool:
-    """Within each half the rows do not follow their order."""
-    place = table.sample.columns.index(found.column)
-    return not any(follows_order(half, place) for half in table.sample.halves())
-
-
-def follows_order(half: Sample, place: int) -> bool:
-    rows = sorted(half.kept.values(), key=lambda row: row.place)
-    values = [row.values[place] for row in rows]
-    rising = sum(b >= a for a, b in pairwise(values))
-    return len(values) < 20 or max(rising, len(values) - 1 - rising) > 0.8 * len(values)

@@ -35,16 +35,18 @@ class DamagedSamples(Check):
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for root in facts.roots:
-            if not root.trouble or not root.samples:
+            # Of text only lines of records are samples; other files beside them may be anything.
+            trouble = [t for t in root.trouble if root.samples or t.path.endswith(".jsonl")]
+            if not trouble:
                 continue
-            listed = "; ".join(f"`{shown(each.path)}`: {each.why}" for each in root.trouble[:3])
-            more = f"; and {len(root.trouble) - 3:,} more" if len(root.trouble) > 3 else ""
-            number = len({each.path for each in root.trouble})
+            listed = "; ".join(f"`{shown(each.path)}`: {each.why}" for each in trouble[:3])
+            more = f"; and {len(trouble) - 3:,} more" if len(trouble) > 3 else ""
+            number = len({each.path for each in trouble})
             yield self.finding(
                 f"{count(number, 'entry', 'entries')} in `{shown(root.name)}` cannot be read: {listed}{more}",
                 cause="What should be a sample is not whole on the disk.",
                 remedy="Fetch these files again, or take them out together with what belongs to them.",
-                severity=Severity.ERROR if 2 * number > root.samples else Severity.WARNING,
-                files=[[shown(each.path), each.why] for each in root.trouble[:50]],
+                severity=Severity.ERROR if 2 * number > root.samples > 0 else Severity.WARNING,
+                files=[[shown(each.path), each.why] for each in trouble[:50]],
                 count=number,
             )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = ("jpg", "jpeg", "png", "bmp", "gif", "tif", "tiff", "webp", "ppm", "pgm")
 SIDE = 16  # of the thumbnail
+_ORIENTATION = 274  # EXIF's number for it
 _BOX = 4  # Pillow's number for averaging over boxes
 
 
@@ -27,6 +28,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     try:
         with Pillow.open(path) as image:
             image.load()
+            turned = int(image.getexif().get(_ORIENTATION, 0) or 0)
             extrema = image.getextrema()
             bands = extrema if extrema and isinstance(extrema[0], tuple) else (extrema,)
             low = min(float(band[0]) for band in bands)  # type: ignore[arg-type]
@@ -43,6 +45,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 digest=hashlib.blake2b(image.tobytes(), digest_size=16).hexdigest(),
                 thumb=_thumb(image),
                 bands=bands_of(image),
+                turned=turned,
             )
     except UnidentifiedImageError:
         problem = _first_bytes(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from premortem.preflight.data.readers.around import Around, MissingLibrary
 
 SUFFIXES = ("parquet",)
 _MOST_ROWS = 200_000
+_MOST_WORDS = 1000
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
@@ -32,5 +34,15 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     except arrow.ArrowInvalid as error:
         yield Look(path=relative, kind="table", problem=f"it is damaged or cut off ({str(error)[:120]})")
         return
+    codes = {name: words for name in plain if (words := _numbered(arrow, table[name]))}
     cells = {name: [str(value) for value in table[name].to_pylist()] for name in plain}
-    yield columns.about(cells, path, relative, around)
+    look = columns.about(cells, path, relative, around)
+    yield replace(look, tables=tuple(replace(each, codes=codes) for each in look.tables))
+
+
+def _numbered(arrow: Any, column: Any) -> tuple[str, ...]:
+    """The words of a dictionary column, in the order of their numbers."""
+    if not arrow.types.is_dictionary(column.type) or not column.num_chunks:
+        return ()
+    words = column.chunk(0).dictionary
+    return tuple(map(str, words.to_pylist())) if len(words) <= _MOST_WORDS else ()

@@ -1,0 +1,63 @@
+"""PM686 kept-file-is-stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+
+_LATER = 600.0  # seconds: files that were copied together are that far apart at most
+
+
+class KeptFileIsStale(Check):
+    """A file that the script keeps for its next run is older than the file that it is made from.
+
+    ## Why it matters
+    `if cache.exists()` asks for a name, not for a content: what was computed from yesterday's table is used together with
+    today's labels.
+
+    ## Usual causes
+    An export that was made again; a fix of the labels; a pull that changed the table and left the cache.
+
+    ## What to do
+    Remove the kept file. Put a checksum of the source into the name of the cache.
+
+    ## When it stays silent
+    Unless the script's own code saves the file, asks for it or loads it, and computes what it saves from the other one, and
+    the source is at least ten minutes newer.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM686",
+        name="kept-file-is-stale",
+        family="persistence",
+        severity=Severity.WARNING,
+        explains=("cache-older-than-its-source", "uninformative-labels"),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            known = {file.path: file for file in root.described}
+            for cache in root.described:
+                newer = [known[path] for path in cache.sources if path in known]
+                newer = [file for file in newer if file.written > cache.written + _LATER]
+                if newer:
+                    source = max(newer, key=lambda file: file.written)
+                    yield self.finding(
+                        f"`{shown(root.name)}`: `{shown(cache.path)}` was kept on {when(cache.written)}, and `{shown(source.path)}`, "
+                        f"from which it is made, was written on {when(source.written)}",
+                        cause="The script computes it only when it is not there, so it would train on that of the older file.",
+                        remedy=f"Remove `{shown(cache.path)}` before the run.",
+                        file=shown(cache.path),
+                        source=shown(source.path),
+                    )
+
+
+def when(written: float) -> str:
+    return f"{datetime.fromtimestamp(written, timezone.utc):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,51 @@
+"""PM685 split-is-a-linked-folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.splits import of_folder
+from premortem.preflight.unit import Check
+
+
+class SplitIsALinkedFolder(Check):
+    """The folder of the validation or test split is a link to that of the training split.
+
+    ## Why it matters
+    Two names, one content: the score is measured on rows that were learnt by heart.
+
+    ## Usual causes
+    `ln -s train val` to make a script run that wants both; a job that links what it did not find.
+
+    ## What to do
+    Remove the link and put the held-out data there. `readlink -f` shows where a name ends.
+
+    ## When it stays silent
+    For links between folders of one split, and for links that lead out of the dataset.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM685",
+        name="split-is-a-linked-folder",
+        family="data-order",
+        severity=Severity.WARNING,
+        explains=("split-is-a-link", "evaluated-on-training-rows", "no-samples"),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for link, end in root.links:
+                split, other = of_folder(link).split, of_folder(end).split
+                if split and other and split != other:
+                    yield self.finding(
+                        f"`{shown(root.name)}`: `{shown(link)}` is a link to `{shown(end)}`: {split} and {other} are the same files",
+                        cause="Both names end in the same folder, so what is judged is what was trained on.",
+                        remedy=f"Remove the link `{shown(link)}` and put the held-out data there.",
+                        link=shown(link),
+                        end=shown(end),
+                    )

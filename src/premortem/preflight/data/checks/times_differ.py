@@ -1,0 +1,99 @@
+"""PM689 times-do-not-fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data import compared
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.tables import Times
+from premortem.preflight.unit import Check
+
+_SUMMER = 1.0  # hours, by which the offset of one zone changes in a year
+_LATER = 0.1  # of the training's time, by which a split that is later begins later
+
+
+class TimesDoNotFit(Check):
+    """The times of two splits are in other zones, or a later split begins before the training data ends.
+
+    ## Why it matters
+    Eight hours in a zone move every hour of the day. A forecast that is judged on days it was trained on is remembered.
+
+    ## Usual causes
+    Two exports, one in UTC and one in local time; a cutoff that was moved in one file and not in the other; windows that reach
+    over the cutoff.
+
+    ## What to do
+    Convert all times to UTC where files are read. End the training data where the evaluation begins, less the length of a window.
+
+    ## When it stays silent
+    When offsets differ by an hour, as summer time does; when rows are not in the order of their times; when both splits cover the
+    same time, as those of a random split do.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM689", name="times-do-not-fit", family="data-order", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for first, second in compared.splits(root.tables):
+                for column, times in second.times.items():
+                    known = first.times.get(column)
+                    if known is None or not facts.uses(second, column):
+                        continue
+                    names = (shown(first.shown), shown(second.shown))
+                    if other_zones(known, times):
+                        yield self.finding(
+                            f"`{shown(root.name)}`: `{shown(column)}` is {zones(known)} in `{names[0]}` and {zones(times)} in "
+                            f"`{names[1]}` (`{known.example}`, `{times.example}`)",
+                            cause="The same hour means another time of the day in each of them.",
+                            remedy="Convert both to UTC where the files are read.",
+                            column=shown(column),
+                            files=list(names),
+                        )
+                    elif overlap(known, times):
+                        yield self.finding(
+                            f"`{shown(root.name)}`: `{names[1]}` begins at {when(times.first)}, before `{names[0]}` ends at "
+                            f"{when(known.last)}",
+                            cause=f"The splits are cut by `{shown(column)}`, and their times overlap: a part of what is judged was "
+                            "trained on.",
+                            remedy="End the training data where the evaluation begins.",
+                            column=shown(column),
+                            files=list(names),
+                        )
+
+
+def other_zones(first: Times, second: Times) -> bool:
+    if first.zones & second.zones:
+        return False
+    if "" in first.zones | second.zones:
+        return True
+    return min(abs(offset(a) - offset(b)) for a in first.zones for b in second.zones) > _SUMMER
+
+
+def offset(zone: str) -> float:
+    if zone == "Z":
+        return 0.0
+    sign = -1 if zone[0] == "-" else 1
+    return sign * (int(zone[1:3]) + int(zone[-2:]) / 60)
+
+
+def zones(times: Times) -> str:
+    return " and ".join(zone or "without a zone" for zone in sorted(times.zones)[:3])
+
+
+def overlap(first: Times, second: Times) -> bool:
+    """The second begins and ends later than the first, and begins before the first ends."""
+    length = first.last - first.first
+    later = second.first > first.first + _LATER * length and second.last > first.last
+    return first.rising and second.rising and later and second.first < first.last
+
+
+def when(time: float) -> str:
+    return f"{datetime.fromtimestamp(time, timezone.utc):%Y-%m-%d %H:%M}"

@@ -1,0 +1,147 @@
+"""What the script reads from the disk: files with their links, times and encodings, what it keeps for its next run, and settings
+that are a text where it asks for true or false."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from premortem.configs.places import Broken
+from premortem.configs.reading import read
+from premortem.configs.switches import off_texts, taken_for_true
+from premortem.events import FileFacts, FilesRead, Site, Switch
+from premortem.files.described import describe
+from premortem.files.kept import kept
+from premortem.files.opened import Openings
+from premortem.probes.session import Session, is_user_code
+
+_MOST = 96  # files that are described,
+_ALIKE = 8  # of one folder and one ending: a folder of images says nothing more
+_CONFIG_BYTES = 1 << 18
+_CONFIGS = {".json", ".yaml", ".yml", ".toml"}
+_MOST_FILES = 1000  # of the user's code,
+_MOST_PARSED = 24  # of which so many are taken apart
+_ENCODINGS = re.compile(
+    rb"latin[-_]?1|iso[-_]?8859|cp\d{3,4}|windows-12|utf[-_]?16|chardet|charset_normalizer", re.IGNORECASE
+)
+_KEEPS = re.compile(rb"(exists|is_?file)\(")  # a file that is kept for the next run is asked for first
+
+
+class Reading:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.openings = Openings()
+        self._told = 0
+
+    def install(self) -> None:
+        self.openings.install()
+
+    def files(self) -> list[str]:
+        """Of the user's, in the order in which they were first read."""
+        return [
+            path for path in self.openings.files if self.openings.is_data(path) and "/.premortem/" not in path
+        ]
+
+    def since(self) -> list[str]:
+        """Opened since this was asked last."""
+        found, self.openings.recent = self.openings.recent, []
+        return [path for path in found if self.openings.is_data(path)]
+
+    def tell(self) -> None:
+        every = self.files()
+        if len(every) <= self._told:
+            return
+        self._told = len(every)
+        self.openings.paused = True
+        try:
+            code = dict(sources())
+            keeps = [text for text in code.items() if _KEEPS.search(text[1])]
+            files = list(
+                with_sources([facts for path in few(every) if (facts := describe(path))], trees(keeps))
+            )
+            named = {
+                match[0].decode().lower() for text in code.values() for match in _ENCODINGS.finditer(text)
+            }
+            self.session.emit(
+                FilesRead(
+                    step=self.session.step,
+                    files=tuple(files),
+                    switches=tuple(switches(files, code)),
+                    encodings=tuple(sorted(named)),
+                )
+            )
+        finally:
+            self.openings.paused = False
+
+
+def user_files() -> list[str]:
+    """The files of the user's own modules."""
+    modules: list[Any] = list(sys.modules.values())
+    files = {file for module in modules if isinstance(file := getattr(module, "__file__", None), str)}
+    return sorted(file for file in files if file.endswith(".py") and is_user_code(file))[:_MOST_FILES]
+
+
+def sources() -> Iterator[tuple[str, bytes]]:
+    for path in user_files():
+        try:
+            yield path, Path(path).read_bytes()
+        except OSError:
+            continue  # it was imported, and was removed since
+
+
+def trees(code: Iterable[tuple[str, bytes]]) -> list[tuple[str, ast.AST]]:
+    found: list[tuple[str, ast.AST]] = []
+    for path, text in list(code)[:_MOST_PARSED]:
+        try:
+            found.append((path, ast.parse(text)))
+        except (SyntaxError, ValueError):
+            continue  # it was edited since
+    return found
+
+
+def few(files: list[str]) -> list[str]:
+    """Some of each folder and ending."""
+    counts: Counter[tuple[str, str]] = Counter()
+    chosen = []
+    for path in files:
+        group = os.path.dirname(path), Path(path).suffix
+        counts[group] += 1
+        if counts[group] <= _ALIKE:
+            chosen.append(path)
+        if len(chosen) >= _MOST:
+            break
+    return chosen
+
+
+def with_sources(files: list[FileFacts], code: list[tuple[str, ast.AST]]) -> Iterator[FileFacts]:
+    """Each file, and for one that the script keeps, what it is made from."""
+    written = [(path, each) for path, tree in code for each in kept(tree)]
+    for file in files:
+        made = file
+        for path, each in written:
+            sources = tuple(f.path for f in files if f.path != file.path and each.comes_from(f.path))
+            if each.is_it(file.path) and sources:
+                made = file._replace(kept=Site(path, each.line), sources=sources)
+        yield made
+
+
+def switches(files: list[FileFacts], code: dict[str, bytes]) -> Iterator[Switch]:
+    for file in files:
+        if Path(file.path).suffix.lower() not in _CONFIGS or file.size > _CONFIG_BYTES:
+            continue
+        try:
+            config = read(Path(file.path))
+        except (Broken, RecursionError):
+            continue
+        found = {key[-1]: (key, text) for key, text in off_texts(config.data)}
+        words = [name.encode() for name in found]
+        for path, tree in trees(pair for pair in code.items() if any(word in pair[1] for word in words)):
+            for name, line in taken_for_true(tree, found):
+                key, text = found[name]
+                yield Switch(".".join(key), text, file.path, config.line(key), Site(path, line))
