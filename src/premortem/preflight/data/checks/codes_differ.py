@@ -1,4 +1,4 @@
-"""PM690 codes-differ-between-splits."""
+"""PM645 codes-differ-between-splits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CodesDifferBetweenSplits(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM690", name="codes-differ-between-splits", family="data-labels", severity=Severity.WARNING
+        code="PM645", name="codes-differ-between-splits", family="data-labels", severity=Severity.WARNING
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:

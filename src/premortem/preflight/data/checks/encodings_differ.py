@@ -1,4 +1,4 @@
-"""PM687 encodings-differ."""
+"""PM642 encodings-differ."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EncodingsDiffer(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM687",
+        code="PM642",
         name="encodings-differ",
         family="data-scale",
         severity=Severity.WARNING,

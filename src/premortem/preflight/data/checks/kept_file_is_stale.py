@@ -1,4 +1,4 @@
-"""PM686 kept-file-is-stale."""
+"""PM641 kept-file-is-stale."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KeptFileIsStale(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM686",
+        code="PM641",
         name="kept-file-is-stale",
         family="persistence",
         severity=Severity.WARNING,

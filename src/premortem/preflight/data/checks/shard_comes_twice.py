@@ -1,4 +1,4 @@
-"""PM691 shard-comes-twice."""
+"""PM646 shard-comes-twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShardComesTwice(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM691",
+        code="PM646",
         name="shard-comes-twice",
         family="data-order",
         severity=Severity.WARNING,

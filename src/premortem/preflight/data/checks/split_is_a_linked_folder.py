@@ -1,4 +1,4 @@
-"""PM685 split-is-a-linked-folder."""
+"""PM640 split-is-a-linked-folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SplitIsALinkedFolder(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM685",
+        code="PM640",
         name="split-is-a-linked-folder",
         family="data-order",
         severity=Severity.WARNING,

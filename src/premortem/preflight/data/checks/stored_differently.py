@@ -1,4 +1,4 @@
-"""PM688 stored-differently-between-splits."""
+"""PM643 stored-differently-between-splits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StoredDifferently(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM688",
+        code="PM643",
         name="stored-differently-between-splits",
         family="data-scale",
         severity=Severity.WARNING,

@@ -1,4 +1,4 @@
-"""PM692 stored-in-few-bits."""
+"""PM647 stored-in-few-bits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StoredInFewBits(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM692",
+        code="PM647",
         name="stored-in-few-bits",
         family="data-scale",
         severity=Severity.WARNING,

@@ -1,4 +1,4 @@
-"""PM689 times-do-not-fit."""
+"""PM644 times-do-not-fit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TimesDoNotFit(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM689", name="times-do-not-fit", family="data-order", severity=Severity.WARNING
+        code="PM644", name="times-do-not-fit", family="data-order", severity=Severity.WARNING
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:
