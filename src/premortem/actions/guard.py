@@ -155,37 +155,67 @@ class Guard:
         return step
 
     def _wrap_rested(self, original: Any) -> Any:
-        """In a rested step: gradients on the CPU that are finite need no more than that."""
+        """In a rested step: gradients on the CPU that are finite need no more than that, and what a device decides about
+        is remembered and put back by one launch each."""
         transact = self._wrap_step(original)
 
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside:
                 return original(optimizer, *args, **kwargs)
-            if args or kwargs or not self._surely_sound(optimizer):
+            verdict = None if args or kwargs else self._quickly(optimizer)
+            if verdict is None:
                 return transact(optimizer, *args, **kwargs)
             self._inside = True
             try:
                 result = original(optimizer)
             finally:
                 self._inside = False
-            self._succeeded(self.session.optimizers.of(optimizer))
+            if verdict.flag is None:
+                self._succeeded(self.session.optimizers.of(optimizer))
+            else:
+                with self.session.looking_at("guard", pieces=False):
+                    self._afterwards(optimizer, verdict)
+                    if self._unsaid:
+                        self._say()
             return result
 
         return step
 
-    def _surely_sound(self, optimizer: Any) -> bool:
+    def _quickly(self, optimizer: Any) -> Verdict | None:
+        """What is known before a rested step that is like any other; None when it takes more than this to know it."""
+        session = self.session
         try:
-            return (
-                self.session.resting
-                and not self.doomed
-                and self.session.locally is None
-                and getattr(optimizer, "found_inf", None) is None
-                and trusted(optimizer)
-                and self.stats.sound(optimizer)
-            )
+            if self._peculiar(optimizer):
+                return None
+            held = self.stats.held(optimizer)
+            if held is None or held.half or session.rest.careful:
+                return None
+            if held.on_cpu:
+                return _SOUND if self.stats.sound(optimizer) else None
+            shadow = self._shadows.get(optimizer)
+            if shadow is None or held.sparse or torch._C._len_torch_dispatch_stack():
+                return None
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-            self.session.fault("guard", error)
-            return False
+            session.fault("guard", error)
+            return None
+        verdict = None
+        with session.looking_at("guard", pieces=False):
+            if self.stats.expecting:
+                self.stats.hear()
+            grads = held.gradients()
+            if not self._unsaid and len(grads) == len(held.parameters) and shadow.ready(optimizer):
+                verdict = self._by_flag(self.optimizers.track(optimizer), held, grads, None, shadow)
+        return verdict
+
+    def _peculiar(self, optimizer: Any) -> bool:
+        """More than the usual is asked of this step, or of its optimizer."""
+        return (
+            not self.session.resting
+            or bool(self.doomed)
+            or self.session.locally is not None
+            or getattr(optimizer, "found_inf", None) is not None
+            or not trusted(optimizer)
+        )
 
     def _succeeded(self, key: int) -> None:
         if self._row.get(key):
@@ -267,7 +297,7 @@ class Guard:
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return _SOUND  # a scaler has its own answer
-        if self._surely_sound(optimizer):
+        if self.session.resting and not self._peculiar(optimizer) and self.stats.sound(optimizer):
             return _SOUND
         sure = trusted(optimizer)
         held = self.stats.held(optimizer)
@@ -293,22 +323,25 @@ class Guard:
             return Verdict(before=None if sure else Before(optimizer))
         if sure and held.by_kernel(optimizer):
             return _BY_KERNEL
-        shadow = self._shadows.get(optimizer) or self._follow(optimizer, sure)
+        shadow = self._shadows.get(optimizer)
+        if shadow is None:
+            shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
         if not shadow.remember():  # no room for a copy: exact, at the price of waiting
             flag = non_finite_sum(held.norms(grads, 1))
             if circle is not None:
                 self._agreement.on_device(circle, flag)
             return Verdict(refuse=bool(flag))
+        if shadow.large and not self.backwards.begins:
+            self.backwards.begins = [functools.partial(self._pass, Shadow.backward_starts)]
+            self.backwards.ends = [functools.partial(self._pass, Shadow.backward_ended)]
+        return self._by_flag(track, held, grads, circle, shadow)
+
+    def _by_flag(
+        self, track: Any, held: Any, grads: list[torch.Tensor], circle: Circle | None, shadow: Shadow
+    ) -> Verdict:
         owed = Owed(track.key)
         self._owed.append(owed)
         return Verdict(flag=self._check(track, held, grads, circle), shadow=shadow, owed=owed)
-
-    def _follow(self, optimizer: Any, sure: bool) -> Shadow:
-        if not self._shadows:
-            self.backwards.begins = [functools.partial(self._pass, Shadow.backward_starts)]
-            self.backwards.ends = [functools.partial(self._pass, Shadow.backward_ended)]
-        shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
-        return shadow
 
     def _pass(self, tell: Callable[[Shadow], None]) -> None:
         if len(self._shadows) == 1:  # of several nobody knows which one a backward pass is for

@@ -12,10 +12,13 @@ import torch
 
 from premortem.actions.launch_graphs import Repeated
 from premortem.tensors.finite import UNSCALED, non_finite, non_finite_sum
-from premortem.tensors.sharding import local
+from premortem.tensors.sharding import is_shard, local
 
 _VERSION = attrgetter("_version")
+_POINTER = torch.Tensor.data_ptr
 _SPARE = 1.5  # room that must be left beside a copy, in copies
+# Bytes that a device copies in less time than it takes the host to leave that to another stream.
+_SMALL = 32 << 20
 
 Kept = tuple[torch.Tensor, torch.Tensor]
 Lists = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -67,14 +70,16 @@ class Shadow:
     """Weights and state of an optimizer whose steps are decided on a device, without waiting.
 
     One copy is kept, overwritten before each step; afterwards it is copied back by a kernel that looks at the flag
-    itself and, on a sound step, ends before it has read anything. Making the copy is left to a stream of its own while
-    the last backward pass before the step runs: that pass changes neither weights nor state."""
+    itself and, on a sound step, ends before it has read anything. A small copy is made right before the step, by one
+    launch. Making a large one is left to a stream of its own while the last backward pass before the step runs: that pass
+    changes neither weights nor state."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, sure: bool) -> None:
         self._optimizer = weakref.ref(optimizer)
         self._sure = sure  # its updates are finite whenever the gradients are
         self._size = (0, 0)  # parameters, and those that have state
         self._places = (0, 0)
+        self._pieces = False
         self._live: list[torch.Tensor] = []
         self._steps: list[torch.Tensor] = []  # counters on the host that every step adds one to,
         self._counters: list[torch.Tensor] = []  # and numbers there of which that is not known
@@ -83,6 +88,7 @@ class Shadow:
         self._copy: Callable[[], None] = nothing
         self._put_back: Callable[[], None] = nothing
         self._roomy = True
+        self.large = False
         self._passes = self._usual = 0  # backward passes since the last step, and before it
         self._aside: torch.cuda.Stream | None = None
         self._copying = False
@@ -91,7 +97,9 @@ class Shadow:
     def backward_starts(self) -> None:
         self._passes += 1
         optimizer = self._optimizer()
-        if self._passes != self._usual or optimizer is None or not self._roomy or self._outgrown(optimizer):
+        if not self.large or self._passes != self._usual or not self._roomy:
+            return
+        if optimizer is None or self._outgrown(optimizer):
             return
         device = self._live[0].device
         if self._aside is None:
@@ -125,6 +133,13 @@ class Shadow:
         self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
         return True
 
+    def ready(self, optimizer: torch.optim.Optimizer) -> bool:
+        """`remember`, where that is one launch; False, and nothing was done, where it is more."""
+        if self.large or not self._live or self._counters or not self._roomy or self._outgrown(optimizer):
+            return False
+        self._copy()
+        return True
+
     def undo_where(self, flag: torch.Tensor) -> list[Gained]:
         """After it: put back what the device has, if the flag is not 0 or a new weight is not finite. Counters on
         the host are given back, with what they gained, for the time when the answer has arrived."""
@@ -132,15 +147,16 @@ class Shadow:
         if optimizer is None:
             return []
         self._flag.copy_(flag)
-        fresh, born = self._born(optimizer)
         self._put_back()
-        for targets in fresh:
-            copy_unless(1 - self._flag, [torch.zeros_like(t) for t in targets], targets)
         gained: list[Gained] = [(self._steps, 1)] if self._steps else []
         if self._counters:
             gained.append((self._counters, list(torch._foreach_sub(self._counters, self._counted))))
-        if born:  # state that this step has made begins at 0
-            gained.append((born, [t.clone() for t in born]))
+        if self._size != size_of(optimizer):  # state that this step has made begins at 0
+            fresh, born = self._born(optimizer)
+            for targets in fresh:
+                copy_unless(1 - self._flag, [torch.zeros_like(t) for t in targets], targets)
+            if born:
+                gained.append((born, [t.clone() for t in born]))
         return gained
 
     def _version(self) -> int:
@@ -149,12 +165,11 @@ class Shadow:
 
     def _outgrown(self, optimizer: torch.optim.Optimizer) -> bool:
         """It has other tensors now: more of them, or those of a state that was loaded, or of weights that moved."""
-        return self._size != size_of(optimizer) or self._places != places_of(optimizer)
+        now = places_of(optimizer, pieces=self._pieces)
+        return self._places != now or self._size != size_of(optimizer)
 
     def _born(self, optimizer: torch.optim.Optimizer) -> tuple[list[list[torch.Tensor]], list[torch.Tensor]]:
         """State that was not there before the step: on the device, by type, and on the host."""
-        if self._size == size_of(optimizer):
-            return [], []
         known = {t.data_ptr() for t in [*self._live, *self._steps, *self._counters]}
         live, steps, counters = tensors_of(optimizer)
         fresh = [t for t in live if t.data_ptr() not in known]
@@ -168,7 +183,9 @@ class Shadow:
         self._steps, self._counters = (steps, counters) if self._sure else ([], [*steps, *counters])
         self._roomy = room_for(live)
         if self._roomy:
-            self._size, self._places = size_of(optimizer), places_of(optimizer)
+            self._pieces = any(is_shard(p) for group in optimizer.param_groups for p in group["params"])
+            self._size, self._places = size_of(optimizer), places_of(optimizer, pieces=self._pieces)
+            self.large = bytes_of(live) > _SMALL
             self._live, copies = live, [torch.empty_like(t) for t in live]
             self._flag = torch.zeros((), device=live[0].device)
             doubted = [] if self._sure else live[: self._size[0]]
@@ -195,13 +212,21 @@ def put_back(flag: torch.Tensor, pairs: list[Lists], doubted: list[torch.Tensor]
 
 
 def size_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
-    return sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state)
+    parameters = 0
+    for group in (
+        optimizer.param_groups
+    ):  # no line of ours for each of them, here and below: this is felt at every step
+        parameters += len(group["params"])
+    return parameters, len(optimizer.state)
 
 
-def places_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
+def places_of(optimizer: torch.optim.Optimizer, *, pieces: bool) -> tuple[int, int]:
     """Where they are: loading a state makes a new dictionary, and weights may be moved."""
-    held = [local(p) for group in optimizer.param_groups for p in group["params"]]
-    return id(optimizer.state), sum(map(torch.Tensor.data_ptr, held))
+    places = 0
+    for group in optimizer.param_groups:
+        held = group["params"]
+        places += sum(map(_POINTER, map(local, held) if pieces else held))
+    return id(optimizer.state), places
 
 
 def tensors_of(
@@ -253,9 +278,12 @@ def copy_unless(flag: torch.Tensor, sources: list[torch.Tensor], targets: list[t
         target.copy_(torch.where(flag == 1, target, source))
 
 
+def bytes_of(live: list[torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in live)
+
+
 def room_for(live: list[torch.Tensor]) -> bool:
-    device = live[0].device
-    wanted = sum(t.numel() * t.element_size() for t in live)
+    device, wanted = live[0].device, bytes_of(live)
     free, _ = torch.cuda.mem_get_info(device)
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return free + unused > (1 + _SPARE) * wanted

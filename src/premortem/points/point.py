@@ -7,6 +7,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from premortem.points.disguise import dress, forget_our_frames, passes_on
@@ -16,6 +17,7 @@ Guard = Callable[[], bool]
 UNDER = -1  # beneath what watches: what the machine does to a script
 OVER = 1  # above it: what a change makes the script do
 
+_SUBSCRIBER, _SILENT = attrgetter("subscriber"), attrgetter("silent")
 _NUMBERS = itertools.count()
 _points: dict[tuple[int, str], Point] = {}  # by their owner and name
 
@@ -88,7 +90,8 @@ class Point:
 
     def choose(self) -> None:
         """Whoever subscribed has become silent, or speaks again. Both ways are made once; then this is one assignment."""
-        silent = frozenset(id(each.subscriber) for each in self._layers if each.subscriber.silent)
+        subscribers = map(_SUBSCRIBER, self._layers)  # all points are asked whenever a look begins or ends
+        silent = frozenset(map(id, filter(_SILENT, subscribers)))
         chain = self._chains.get(silent)
         if chain is None:
             chain = self._chains[silent] = self._compose(silent)

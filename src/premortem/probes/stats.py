@@ -27,7 +27,7 @@ from premortem.probes.numbers import telling
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import SPARSELY, Session
-from premortem.tensors.finite import UNSCALED, non_finite, non_finite_sum
+from premortem.tensors.finite import UNSCALED, non_finite
 from premortem.tensors.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
@@ -88,8 +88,8 @@ class Held:
 
     def flag(self, grads: list[torch.Tensor], flags: Flags) -> torch.Tensor:
         """Not 0 if one of them is not finite. By norms there are more launches, but nothing is written: for large
-        gradients that is what counts."""
-        return flags.take(non_finite_sum(self.norms(grads, 1))) if self._by_norms else flags.of(grads)
+        gradients that is what counts. Of first order: squares would overflow too soon."""
+        return flags.of(self.norms(grads, 1) if self._by_norms else grads)
 
     def by_kernel(self, optimizer: Any) -> bool:
         """Whether the optimizer's own kernel, on a device, can leave a step out."""
@@ -280,8 +280,9 @@ class Stats:
     @property
     def expecting(self) -> bool:
         """Something may have arrived by now, and no answer waits to be sent with the next one."""
-        if any(flags.halfway for flags in self._flags.values()):
-            return False
+        for flags in self._flags.values():
+            if flags.halfway:
+                return False
         return bool(self._flags or self.rings)
 
     def hear(self) -> None:
