@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from premortem.ranks.processes import LAUNCHED, Ranks, Report, place, rank_here,
 from premortem.replay.beside import Autopsies
 from premortem.run.coverage import LookedAt, looked_at
 from premortem.run.environment import revision
+from premortem.run.quarantine import Quarantine
 from premortem.run.termination import Termination
 from premortem.settings import Shared, Silence
 from premortem.startup.children import family
@@ -72,6 +74,7 @@ class RunOptions:
     status: bool = True  # a line about the run, on a terminal
     folder: Path | None = None
     autopsy: bool = True
+    quarantine: Quarantine | None = None  # samples to leave out
     mirror: str | None = None  # a URL that can be connected to
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
@@ -206,6 +209,7 @@ class Supervision:
             audience=self._audience,
             on_capsule=self._failed,
             silence=Silence(self.options.settings),
+            quarantine=self.options.quarantine,
         )
         self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
@@ -414,6 +418,22 @@ class Supervision:
         for record in records:
             if self.watcher is not None:
                 self.watcher.emit(Autopsied(step=int(record.get("step", 0)), record=record))
+        self._keep_quarantine()
+
+    def _keep_quarantine(self) -> Path | None:
+        """Where the samples are written down that another run should leave out; None without any."""
+        if self.watcher is None or self.journal is None or not self.journal.path.parent.exists():
+            return None
+        return self.watcher.quarantine.write(self.journal.path.parent)
+
+    def _rescue(self) -> tuple[str, str] | None:
+        """The command that goes on without the samples that this run has found to be broken; None without any."""
+        found = self.watcher.quarantine if self.watcher is not None else None
+        written = self._keep_quarantine() if found is not None and found.new else None
+        if found is None or written is None:
+            return None
+        own = ["premortem", "run", "--quarantine", os.path.relpath(written), *redaction.argv(self._argv)]
+        return f"to go on without {found.shown()}:", shlex.join(own)
 
     def _last_autopsy(self, ending: Ending) -> None:
         """Whoever looks at a failed run wants the cause: it is worth waiting a little for."""
@@ -506,6 +526,9 @@ class Supervision:
             self._ranks.wait()
             findings, folder = self._ranks.findings() or findings, self._ranks.folder or folder
             self.console.unsaid(findings)
+        rescue = None
+        with never_fatal("quarantine", self.journal):
+            rescue = self._rescue()
         journal = self._where_to_read(folder) if folder is not None and folder.exists() else None
         self.console.summary(
             findings,
@@ -517,6 +540,8 @@ class Supervision:
             reason=self._looked_at().reason,
             missed=self._looked_at().missed,
             silenced=self.watcher.silenced if self.watcher is not None else 0,
+            left_out=self.watcher.left_out if self.watcher is not None else [],
+            rescue=rescue,
         )
 
     def _where_to_read(self, folder: Path) -> Path:
@@ -574,11 +599,22 @@ class Supervision:
             "python": platform.python_version(),
             "folder": str(self.journal.path.parent) if self.journal else None,
             "policy": self.options.policy,
+            "quarantine": self._quarantined(),
             "silenced": self.watcher.silenced if self.watcher is not None else 0,
             "watched": {
                 **self._looked_at().to_json(),
                 "children": [descendants.brief(run) for run, _ in self._reports()],
             },
+        }
+
+    def _quarantined(self) -> dict[str, Any] | None:
+        if self.watcher is None or not self.watcher.quarantine.samples:
+            return None
+        known = self.watcher.quarantine
+        return {
+            "file": str(known.file) if known.file is not None else None,
+            "left_out": self.watcher.left_out,
+            "found": known.new,
         }
 
 

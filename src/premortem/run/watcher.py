@@ -29,16 +29,28 @@ from premortem.derived.phases import Phases
 from premortem.derived.proved import of_which, with_proofs
 from premortem.derived.windows import Windows
 from premortem.detectors.shared.facts import Fact, Facts
-from premortem.events import OUT_OF_MEMORY, Autopsied, Event, LogLine, RunEnded, RunStarted, StepStats
+from premortem.events import (
+    OUT_OF_MEMORY,
+    Autopsied,
+    Event,
+    LogLine,
+    RunEnded,
+    RunStarted,
+    SamplesBroken,
+    StepStats,
+)
+from premortem.files.untrusted import loads
 from premortem.findings import Certainty, Finding, Where
 from premortem.policy import Decision
 from premortem.run import environment
+from premortem.run.quarantine import Quarantine
 from premortem.settings import Silence, shared
 from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
 
 if TYPE_CHECKING:
     from premortem.actions.checkpoint_safety import Safekeeping
+    from premortem.actions.samples_left_out import SamplesLeftOut
     from premortem.actions.stop_ranks import Together
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
@@ -70,6 +82,7 @@ _KEPT = (
     events.OptimizerBuilt,
     events.OutOfMemory,
     events.Resumed,
+    events.SamplesBroken,
     events.SaveChecked,
     events.SchedulerBuilt,
     events.Seeded,
@@ -119,7 +132,10 @@ class Watcher:
         audience: Audience | None = None,
         on_capsule: Callable[[Path], None] | None = None,
         silence: Silence | None = None,
+        quarantine: Quarantine | None = None,
     ) -> None:
+        self.quarantine = quarantine or Quarantine()
+        self._leaving_out: SamplesLeftOut | None = None
         self.policy = policy.by_name(policy_name)
         self.journal = journal
         self.relay = relay
@@ -192,7 +208,10 @@ class Watcher:
             if event.rested:
                 return
         elif isinstance(event, Autopsied):
+            self.quarantine.observe(event)
             self._explain(event)
+        elif isinstance(event, SamplesBroken):
+            self.quarantine.observe(event)
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
@@ -282,8 +301,18 @@ class Watcher:
             if finding not in told:
                 self._tell(finding)
 
+    @property
+    def left_out(self) -> list[str]:
+        """What the run was not given, one sentence for each dataset. Empty without a quarantine."""
+        if self.quarantine.file is None:
+            return []
+        found = self._leaving_out.left_out if self._leaving_out is not None else {}
+        return self.quarantine.told(found)
+
     def unexplained(self, capsule: Path) -> bool:
         """Whether running that step again would tell anything new."""
+        if self.quarantine.new and not self.quarantine.knows(drawn_for(capsule)):
+            return True  # another sample may be the cause
         failures = [f for f in self.findings if f.evidence.get("capsule")]
         about = [f for f in failures if f.evidence["capsule"] == str(capsule)]
         # Of a failure that no finding is about, the one before it is taken to be the cause.
@@ -367,6 +396,12 @@ class Watcher:
                 from premortem.actions.smaller_batches import Splitter
 
                 Splitter(self._attachment).install()
+            from premortem.actions.samples_left_out import BrokenSamples, SamplesLeftOut
+
+            BrokenSamples(self._attachment)
+            if self.quarantine.samples:
+                self._leaving_out = SamplesLeftOut(self._attachment, self.quarantine.by_dataset())
+                self._leaving_out.install()
             if self.journal is not None and self._argv:
                 self.journal.gauges.append(environment.device_memory)
                 self.journal.accounts |= environment.accounts()
@@ -576,6 +611,14 @@ def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
     proof = f"`premortem replay {shown(path)}` runs that step again, with one thing changed at a time."
     remedy = f"{finding.remedy} {proof}".strip()
     return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
+
+
+def drawn_for(capsule: Path) -> list[Any]:
+    """The samples of its batches, as it names them; empty where it names none."""
+    try:
+        return [draw.get("samples") for draw in loads((capsule / "capsule.json").read_bytes())["draws"]]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return []
 
 
 def on_the_disk_of(path: Path, near: Path) -> bool:
