@@ -67,6 +67,7 @@ _KEPT = (
     events.Autopsied,
     events.BatchSplit,
     events.CheckpointSaved,
+    events.Clip,
     events.Custody,
     events.DataProfiled,
     events.DeadlineMet,
