@@ -90,6 +90,19 @@ def test_a_run_fails_and_the_next_one_goes_on_without_its_broken_samples(tmp_pat
     file = command.split()[3]
     assert command.split()[4:] == ["train.py", "0"]
 
+    found = json.loads((tmp_path / "f.json").read_text())["findings"]
+    code = next(each["code"] for each in found if each["certainty"] == "proved")
+    explain = [sys.executable, "-m", "premortem", "explain", code]
+    page = subprocess.run(explain, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "(proved)" in page
+    assert "`Readings[" in page
+    words = [*explain, "--format", "json"]
+    (entry,) = json.loads(
+        subprocess.run(words, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
+    )
+    assert entry["last"]["finding"]["certainty"] == "proved"
+    assert entry["last"]["run"] == written.parent.name
+
     second = run(tmp_path, "--quarantine", file, "train.py", "1")
     assert second.returncode == 0, second.stderr
     assert "batches 15 finite True" in second.stdout  # 88 samples in batches of 6
