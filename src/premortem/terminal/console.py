@@ -113,9 +113,9 @@ class Console:
             for line in self._frame.wrapped(gap, indent="    ", first="  not looked at: ")
         ]
         sentences = [*left_out, *([rescue[0]] if rescue is not None else [])]
-        gaps += [line for each in sentences for line in self._wrapped(each, indent="    ", first="  ")]
+        gaps += [line for each in sentences for line in self._frame.wrapped(each, indent="    ", first="  ")]
         if rescue is not None:  # in one piece: it is meant to be copied
-            gaps.append(Text(f"    {_clean(rescue[1])}", "bold"))
+            gaps.append(Text(f"    {clean(rescue[1])}", "bold"))
         codes = dict.fromkeys(f.code for f in findings)
         pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
