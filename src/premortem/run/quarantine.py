@@ -180,3 +180,12 @@ def _sample(found: Mapping[str, Any]) -> Sample:
         dict(where) if isinstance(where, Mapping) else {},
         found.get("capsule"),
     )
+
+
+def drawn_for(capsule: Path) -> list[Any]:
+    """The samples of its batches, as it names them; empty where it names none."""
+    try:
+        found = untrusted.loads((capsule / "capsule.json").read_bytes())
+        return [draw.get("samples") for draw in found["draws"]]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return []
