@@ -28,6 +28,7 @@ class RunOptions:
     status: bool
     folder: Path | None
     autopsy: bool = True
+    quarantine: object = None
     mirror: str | None = None
     deadline: object = None
     sinks: list[object] = field(default_factory=list)

@@ -199,7 +199,7 @@ ROOMS = (
     Room(
         "cli",
         "the command; each verb is imported from its room when it is called",
-        "catalog lint terminal vault",
+        "catalog journal lint report terminal vault",
         "rich shtab",
     ),
 )

@@ -7,6 +7,8 @@ data/<recipe>/train/masks/00001.png     white where it was copied from and where
 import hashlib
 import json
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -88,13 +90,18 @@ def prepare(folder, counts, seed, forgery):
         images, masks = root / split / "images", root / split / "masks"
         images.mkdir(parents=True, exist_ok=True)
         masks.mkdir(parents=True, exist_ok=True)
-        for index in range(count):
+
+        def write(index, images=images, masks=masks, number=number):
             name = f"{index:05d}.png"
             if (masks / name).exists():
-                continue
+                return
             image, mask = draw(index, 3 * seed + number, forgery)
             Image.fromarray(image.permute(1, 2, 0).numpy()).save(images / name)
             Image.fromarray((255 * mask.to(torch.uint8)).numpy()).save(masks / name)
+
+        # torch and the encoder leave the interpreter's lock: at --scale gpu one thread takes minutes.
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
+            list(threads.map(write, range(count)))
     return root
 
 

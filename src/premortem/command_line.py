@@ -87,7 +87,10 @@ def split(parser: Parser, tokens: Sequence[str]) -> Command:
         name, has_value, _value = word.partition("=")
         if name not in parser.options:
             raise parser.unknown(name, "options of your script go after its name")
-        if parser.options[name].nargs != 0 and not has_value:
+        if parser.options[name].nargs == "?" and not has_value:
+            if rest and rest[0].endswith(".json"):  # anything else is the script
+                own.append(rest.popleft())
+        elif parser.options[name].nargs != 0 and not has_value:
             if not rest or rest[0].startswith("-"):
                 raise UsageError(f"`{name}` needs a value: {name} {parser.options[name].metavar}")
             own.append(rest.popleft())

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem.command_line import Parser
 from premortem.errors import UsageError
 from premortem.files.plain import dumps
+from premortem.journal.folders import HOME
 
 if TYPE_CHECKING:
     from premortem.catalog import Entry
+    from premortem.findings import Finding
 
 
 def parser() -> Parser:
@@ -34,13 +37,48 @@ def call(tokens: Sequence[str]) -> int:
     if not options.words and not options.all:
         raise UsageError("which finding? premortem explain CODE|NAME, or --all")
     chosen = catalog.entries() if options.all else tuple(map(catalog.lookup, options.words))
+    seen = {} if options.all else _seen([entry.card.code for entry in chosen])
     if options.format == "json":
-        show([dumps([_record(entry) for entry in chosen], indent=2) + "\n"], rendered=False)
+        records = [{**_record(entry), "last": _last(seen.get(entry.card.code))} for entry in chosen]
+        show([dumps(records, indent=2) + "\n"], rendered=False)
     elif options.format == "text":
-        show([entry.page for entry in chosen])
+        show([entry.page + _here(seen.get(entry.card.code)) for entry in chosen])
     else:
         raise UsageError(f"there is no format `{options.format}`; there are text and json")
     return 0
+
+
+def _seen(codes: Sequence[str]) -> dict[str, tuple[str, Finding]]:
+    """What the newest run in this folder that has found it said of each."""
+    try:
+        here = Path.cwd()
+        if not (here / HOME / "runs").is_dir():
+            return {}
+        from premortem.report.last_seen import last_seen
+
+        return last_seen(codes, here)
+    except OSError:  # a folder that may not be read, or is gone
+        return {}
+
+
+def _here(seen: tuple[str, Finding] | None) -> str:
+    if seen is None:
+        return ""
+    run, finding = seen
+    where = finding.where
+    place = f" at {where.file}:{where.line}" if where.file and where.line else ""
+    said = [
+        f"`{HOME / 'runs' / run}`, step {finding.step} ({finding.certainty.value}){place}: {finding.message}",
+        f"{finding.cause} {finding.remedy}".strip(),
+    ]
+    text = "\n## In your newest run that has it\n" + "\n\n".join(filter(None, said)) + "\n"
+    return "".join(
+        sign for sign in text if sign.isprintable() or sign == "\n"
+    )  # a journal may be a stranger's
+
+
+def _last(seen: tuple[str, Finding] | None) -> dict[str, Any] | None:
+    return {"run": seen[0], "finding": seen[1].to_json()} if seen is not None else None
 
 
 def _record(entry: Entry) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def sentence(origin: NonFinite) -> str:
     """`the logarithm of 0 at train.py:41 made -inf (in model.scale, sample 17 of 64, float32, operand 0 … 3.2)`."""
     if origin.stage == "data":
         held = f"{data(origin)} holds {origin.made or 'NaN or infinity'}"
-        return f"{held} ({samples(origin)})" if origin.rows else held
+        which = samples(origin)
+        return f"{held} ({which})" if which else held
     made = f" made {origin.made}" if origin.made else ""
     line = f" at {origin.at}" if origin.located and origin.at is not None else ""
     if line and origin.stage == "backward":
@@ -62,8 +63,9 @@ def _facts(origin: NonFinite) -> list[str]:
     facts = []
     if origin.module:
         facts.append(f"in {origin.module}")
-    if origin.rows:
-        facts.append(samples(origin))
+    which = samples(origin)
+    if which:
+        facts.append(which)
     if origin.dtype:
         facts.append(origin.dtype)
     shown = origin.operands[:_MOST_OPERANDS]
@@ -78,10 +80,16 @@ def data(origin: NonFinite) -> str:
 
 
 def samples(origin: NonFinite) -> str:
-    """ "sample 17 of 64"."""
-    numbers = ", ".join(map(str, origin.rows))
-    whole = f" of {origin.samples}" if origin.samples else ""
-    return f"{'sample' if len(origin.rows) == 1 else 'samples'} {numbers}{whole}"
+    """ "sample 17 of 64, `Readings[4711]`"; "" when it is not known which."""
+    facts = []
+    if origin.rows:
+        numbers = ", ".join(map(str, origin.rows))
+        whole = f" of {origin.samples}" if origin.samples else ""
+        facts.append(f"{'sample' if len(origin.rows) == 1 else 'samples'} {numbers}{whole}")
+    if origin.source is not None:
+        named = [f"`{origin.source.dataset}[{index}]`" for index in origin.source.indices]
+        facts.append(", ".join(each for each in named if each != f"`{origin.what}`"))
+    return ", ".join(fact for fact in facts if fact)
 
 
 def known(origin: NonFinite | None) -> bool:
@@ -106,6 +114,7 @@ def evidence(origin: NonFinite | None) -> dict[str, Any]:
         "dtype": origin.dtype,
         "rows": list(origin.rows),
         "samples": origin.samples,
+        "indices": list(origin.source.indices) if origin.source is not None else [],
         "operands": [
             {"name": o.name, "dtype": o.dtype, "shape": list(o.shape), "low": o.low, "high": o.high}
             for o in origin.operands

@@ -12,7 +12,7 @@ from typing import Any
 
 from premortem.cards import Card
 from premortem.derived.certificate import advice, data, evidence, sentence
-from premortem.events import NonFinite, Operand, Site
+from premortem.events import NonFinite, Operand, Samples, Site
 from premortem.findings import Certainty, Finding, Where
 
 # Diagnoses of one failure, of which the origin decides: data that is broken, numbers that grew too large, or neither.
@@ -26,7 +26,7 @@ _ABOUT = (
     "masked-non-finite",
 )
 _LATER = 64  # steps after a failure in which findings are still about it
-_OF_ORIGIN = ("op", "stage", "made", "dtype", "rows", "samples", "operands", "origin")
+_OF_ORIGIN = ("op", "stage", "made", "dtype", "rows", "samples", "operands", "origin", "indices")
 
 
 def with_proofs(
@@ -76,7 +76,7 @@ def explained(finding: Finding, record: Mapping[str, Any], cards: Mapping[str, C
         certainty=Certainty.PROVED,
         message=f"{sentence(origin)}; {consequence(finding)}",
         cause=_cause(finding, origin),
-        remedy=advice(origin),
+        remedy=f"{advice(origin)}{_rescue(record)}",
         where=Where(
             at.file if at is not None else where.file,
             at.line if at is not None else where.line,
@@ -85,6 +85,15 @@ def explained(finding: Finding, record: Mapping[str, Any], cards: Mapping[str, C
         ),
         evidence={**evidence(origin), **kept, "replayed": True},
     )
+
+
+def _rescue(record: Mapping[str, Any]) -> str:
+    """Where the cause is a few samples: how to go on without them."""
+    found = record.get("samples")
+    if not isinstance(found, Mapping):
+        return ""
+    names = ", ".join(f"`{found['dataset']}[{index}]`" for index in found["indices"])
+    return f" Without {names} the step is finite: `premortem run --quarantine` goes on without."
 
 
 def _name(finding: Finding, origin: NonFinite) -> str:
@@ -145,6 +154,7 @@ def origin_of(record: Mapping[str, Any]) -> NonFinite | None:
         what=str(found.get("what", "")),
         rows=tuple(int(row) for row in found.get("rows", ())),
         samples=int(found.get("samples", 0)),
+        source=_source(found.get("source")),
         module=str(found.get("module", "")),
         parameter=str(found.get("parameter", "")),
         dtype=str(found.get("dtype", "")),
@@ -152,6 +162,12 @@ def origin_of(record: Mapping[str, Any]) -> NonFinite | None:
         located=True,
         watched=True,
     )
+
+
+def _source(found: object) -> Samples | None:
+    if not isinstance(found, Mapping):
+        return None
+    return Samples(str(found["dataset"]), found["length"], tuple(int(each) for each in found["indices"]))
 
 
 def _operand(found: Mapping[str, Any]) -> Operand:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from premortem.events.base import Event
+from premortem.events.data import Samples
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,6 +189,7 @@ class NonFinite(Event):
     what: str = ""  # for data: "input", "target", "batch", "constant" or the name of a variable
     rows: tuple[int, ...] = ()  # rows of the batch that hold the values, when only some do
     samples: int = 0  # of how many
+    source: Samples | None = None  # the numbers of those rows in the dataset that the batch was drawn from
     module: str = ""  # "model.decoder.scale"
     parameter: str = ""  # for weights, updates and gradients: the first one
     operands: tuple[Operand, ...] = ()

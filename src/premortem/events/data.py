@@ -35,6 +35,22 @@ class Array(NamedTuple):
     key: int = 0  # the same for the same array, whichever loader reads it
 
 
+class Samples(NamedTuple):
+    """Samples by their numbers in a dataset; of a `Subset`, in the dataset that it is a part of."""
+
+    dataset: str  # the name of its class
+    length: int | None
+    indices: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class SamplesBroken(Event):
+    """A step was refused, and these samples held NaN or infinity as the loader handed them out."""
+
+    samples: Samples
+    batch: int | None = None  # the last one that was drawn for the step, counted from 1 in its epoch
+
+
 @dataclass(slots=True, kw_only=True)
 class EpochStarted(Event):
     """A DataLoader was iterated. `content` is a cheap checksum of the dataset's own arrays, to see

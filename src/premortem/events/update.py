@@ -154,6 +154,8 @@ class StepStats(Event):
     input_finite: bool = True
     lr: float = 0.0
     rested: bool = False  # a sound step of which nothing else was told
+    # below 1, the script divides the loss of each of several backward passes (`loss / 4`): `loss` is their mean, undivided
+    share: float = 1.0
 
 
 @dataclass(slots=True, kw_only=True)

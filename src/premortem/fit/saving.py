@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from premortem.points import Subscriptions
 
+_MOST = 64 << 20  # bytes of prepared data in one file
 _PLAIN = (int, float, complex, str, bytes, type(None), torch.dtype, torch.Size)
 
 
@@ -43,8 +45,20 @@ def _on_host(leaf: Any) -> Any:
     return leaf.detach().cpu().clone() if isinstance(leaf, Tensor) else leaf
 
 
+def _is_data(thing: Any) -> bool:
+    """Real numbers on the host, and few enough that writing them costs nothing; nothing that is being trained."""
+    leaves, _ = tree_flatten(thing)
+    tensors = [leaf for leaf in leaves if not isinstance(leaf, _PLAIN)]
+    return (
+        bool(tensors)
+        and all(type(t) is Tensor and t.device.type == "cpu" and not t.requires_grad for t in tensors)
+        and sum(t.nbytes for t in tensors) <= _MOST
+    )
+
+
 def leave_files(points: Subscriptions) -> None:
-    """Where the script runs in a sandbox: a file that it saved is there, though empty, when it looks for it."""
+    """Where the script runs in a sandbox: a file that it saved is there when it looks for it, renames it, or hands it to a
+    worker. Data that it prepares on the CPU is written as it is; of models and of what lies on a card the file is empty."""
     save = torch.save
 
     def saved(thing: Any, f: Any, *args: Any, **kwargs: Any) -> None:
@@ -54,6 +68,10 @@ def leave_files(points: Subscriptions) -> None:
                 raise RuntimeError(f"Parent directory {folder} does not exist.")
             with open(f, "ab"):  # noqa: PTH123
                 pass
+            if _is_data(thing):
+                # What cannot be written in a rehearsal is kept in memory, as the rest.
+                with suppress(Exception):
+                    torch.serialization.save(thing, f)
         save(thing, f, *args, **kwargs)
 
     points.replace(torch, "save", saved)

@@ -45,6 +45,7 @@ class Backwards:
         self.looked = False
         # The scalars of this step, for the step's numbers: of all micro-batches, as the first may be the broken one.
         self.losses: deque[torch.Tensor] = deque(maxlen=64)
+        self.factor = 1.0  # that the script multiplied the last loss with: 0.25 for `loss / 4`
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
         self._walks: Counter[Site | None] = Counter()  # backward passes of this step, by their line
@@ -206,6 +207,7 @@ class Backwards:
         value = float(loss) if loss is not None and loss.device.type == "cpu" else None
         if loss is not None:
             self.losses.append(unscaled(roots[0]))
+            self.factor = root.scale
         reached = self.optimizers.gradients.backward_ended(at, value, root.scaled)
         self.byhand.backward_ended()
         self.session.emit(

@@ -8,18 +8,22 @@ from typing import Any
 
 import torch
 
-from premortem.events import NonFinite
+from premortem.events import NonFinite, Samples
 from premortem.probes import operation_words
 from premortem.probes.operations import Executed, broken_rows, readable, saved, short, shown, state
 from premortem.probes.places import Directory, Place, here, item_of, variable_holding
+from premortem.probes.sample_numbers import Batch
 
 _SAVED = ("self", "other", "exponent", "result", "target")
 
 
 class BirthCertificates:
-    def __init__(self, directory: Directory, samples: Callable[[], int | None]) -> None:
+    def __init__(
+        self, directory: Directory, samples: Callable[[], int | None], batch: Callable[[], Batch | None]
+    ) -> None:
         self._directory = directory
         self._samples = samples
+        self._batch = batch  # that is being made, or was handed out last
 
     def birth(
         self, done: Executed, *, made_at: Callable[[Any], Place | None], grad: bool, stepping: bool
@@ -49,7 +53,7 @@ class BirthCertificates:
         event = self._certificate(
             "update", found, place, done.broken[0], operands=shown(own or done.operands)
         )
-        event.rows, event.samples, event.module = (), 0, ""
+        event.rows, event.samples, event.source, event.module = (), 0, None, ""
         return event
 
     def entry(self, tensor: torch.Tensor, *, unfilled: bool) -> NonFinite:
@@ -58,14 +62,21 @@ class BirthCertificates:
         if unfilled and not holder:
             found = operation_words.Birth("empty", "memory that was never filled")
             return self._certificate("forward", found, here(), tensor)
-        what = item_of() or variable_holding(tensor) or ("input" if tensor.dim() else "constant")
+        item = item_of()
+        what = (item and item.name) or variable_holding(tensor) or ("input" if tensor.dim() else "constant")
         stage, what = ("weights", "") if holder else ("data", what)
-        rows = broken_rows(tensor)
         event = self._certificate(
             stage, operation_words.Birth("", ""), here(), tensor, what=what, parameter=holder
         )
-        event.rows, event.samples = rows, tensor.shape[0] if rows else 0
+        if item is None:
+            event.rows = broken_rows(tensor)
+            event.samples = tensor.shape[0] if event.rows else 0
+            event.source = self._numbers(event.rows, event.samples)
         return event
+
+    def _numbers(self, rows: tuple[int, ...], samples: int) -> Samples | None:
+        batch = self._batch()
+        return batch.samples(rows) if batch is not None and rows and samples == len(batch) else None
 
     def constant(self, op: str, number: float) -> NonFinite:
         place = here()
@@ -85,9 +96,15 @@ class BirthCertificates:
     def _certificate(
         self, stage: str, found: operation_words.Birth, place: Place, broken: torch.Tensor, **more: Any
     ) -> NonFinite:
-        rows, batch = broken_rows(broken), self._samples()
-        if rows and batch is not None and batch != broken.shape[0]:
+        item, rows, size = item_of(), broken_rows(broken), self._samples()
+        if item is not None or (rows and size is not None and size != broken.shape[0]):
             rows = ()  # rows of something else
+        samples = broken.shape[0] if rows else 0
+        if item is None:
+            source = self._numbers(rows, samples)
+        else:  # while the dataset makes this very sample
+            batch = self._batch()
+            source = batch.item(item.owner, item.number) if batch is not None else None
         return NonFinite(
             stage=stage,
             value=None,
@@ -97,7 +114,8 @@ class BirthCertificates:
             overflow=found.overflow,
             made=operation_words.worst(broken),
             rows=rows,
-            samples=broken.shape[0] if rows else 0,
+            samples=samples,
+            source=source,
             module=self._directory.path(place),
             dtype=short(broken.dtype),
             located=True,

@@ -14,6 +14,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
 from premortem.probes.datasets import Datasets, Kept, generators_in
 from premortem.probes.recent_data import Recent
+from premortem.probes.sample_numbers import SampleNumbers
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_site
 
@@ -50,10 +51,12 @@ class Loaders:
         self.datasets = Datasets()
         self.last: dict[int, Epoch] = {}  # of each loader
         self._draws: deque[Draw] = deque(maxlen=256)
+        self._numbers = SampleNumbers(session)
         session.drawn = self._drawn_for
 
     def install(self) -> None:
         session = self.session
+        self._numbers.install()
         session.around(DataLoader, "__iter__", before=self._starts, after=self._started)
         session.layer(_BaseDataLoaderIter, "__next__", self._wrap_next, quiet=self._wrap_counted)
 
@@ -87,12 +90,13 @@ class Loaders:
 
     def _describe(self, key: int, loader: DataLoader[Any]) -> None:
         dataset = loader.dataset
+        samples = None if isinstance(dataset, IterableDataset) else length(dataset)
         self.session.emit(
             LoaderBuilt(
                 step=self.session.step,
                 at=user_site(),
                 loader=key,
-                samples=None if isinstance(dataset, IterableDataset) else length(dataset),
+                samples=samples and samples - self.session.left_out(loader),
                 batches=None if isinstance(dataset, IterableDataset) else length(loader),
                 batch_size=loader.batch_size,
                 shuffle=not isinstance(getattr(loader, "sampler", None), SequentialSampler),
@@ -121,6 +125,7 @@ class Loaders:
             with session.looking_at("loader"):
                 if followed:
                     self.datasets.around_batch(followed, inside=True)
+                session.batch = self._numbers.drawn(iterator)
                 if epoch is not None:
                     self._drawn(epoch, batch)
             return batch
@@ -141,6 +146,7 @@ class Loaders:
             epoch = self.epochs.get(iterator)
             if epoch is not None:
                 try:
+                    session.batch = self._numbers.drawn(iterator)
                     self._count(epoch, batch)
                 except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
                     session.fault("loader", error)

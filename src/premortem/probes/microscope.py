@@ -61,7 +61,9 @@ class Microscope(TorchDispatchMode):
         self.faults: list[BaseException] = []  # bugs of ours
         self.blind = False  # closed: by a bug of ours, or because it is not needed any more
         self.directory = directory or Directory()
-        self._registrar = BirthCertificates(self.directory, samples)
+        self._registrar = BirthCertificates(
+            self.directory, samples, lambda: session.batch if session is not None else None
+        )
         self.forget()
 
     @classmethod

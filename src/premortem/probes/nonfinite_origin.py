@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import Masked, NonFinite, OverflowLost, Site
+from premortem.events import Masked, NonFinite, OverflowLost, Samples, Site
 from premortem.probes.frame_variables import variables
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
@@ -150,7 +150,15 @@ class NonFiniteOrigin:
         if event.stage == "data" and (found := self._broken_data()) is not None:
             event.what, event.rows = found
             event.samples = next(iter(self.models.sizes()), 0) if event.rows else 0
+            event.source = self._source(event.rows)
         return event
+
+    def _source(self, rows: tuple[int, ...]) -> Samples | None:
+        """The numbers of these rows in the dataset, where all that the model is given has as many rows as the batch."""
+        batch = self.session.batch
+        if batch is None or not rows or next(iter(self.models.sizes()), 0) != len(batch):
+            return None
+        return batch.samples(rows)
 
     def _forward_case(self, loss: torch.Tensor, value: float, at: Site | None) -> NonFinite:
         seen = self.microscope_schedule.certificate(loss)
@@ -175,6 +183,7 @@ class NonFiniteOrigin:
         if found is not None:
             event.stage = "data"
             event.what, event.rows = found
+            event.source = self._source(event.rows)
             event.at = self.recent.at or at  # where it was read, not where it did harm
         elif birth is not None:
             event.stage, event.what = ("data", "constant") if birth.constant else ("forward", "")

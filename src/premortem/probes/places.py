@@ -82,17 +82,28 @@ def variable_holding(tensor: torch.Tensor) -> str:
     return ""
 
 
-def item_of() -> str:
-    """ "Readings[77]" while the dataset's `__getitem__` runs, "" else."""
+class Item(NamedTuple):
+    """A sample that its dataset is making."""
+
+    owner: Any
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"{type(self.owner).__name__}[{self.number}]"
+
+
+def item_of() -> Item | None:
+    """`Readings[77]` while the dataset's `__getitem__` runs, else None."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount == 2 and code_kind(code.co_filename) == 0:
             owner, index = map(variables(frame).get, code.co_varnames[:2])
             if isinstance(index, int):
-                return f"{type(owner).__name__}[{index}]"
+                return Item(owner, index)
         frame = frame.f_back
-    return ""
+    return None
 
 
 class Directory:

@@ -27,6 +27,7 @@ from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers
+from premortem.probes.sample_numbers import Batch
 from premortem.probes.session import Session, version
 
 _MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
@@ -44,6 +45,7 @@ class Draw(NamedTuple):
     batch: Any
     random: Random
     versions: list[int]
+    numbers: Batch | None  # of its samples
 
 
 class Call(NamedTuple):
@@ -118,7 +120,14 @@ class Recorder:
         if len(self.draws) >= _MOST_DRAWS:
             del self.draws[0]
         self.draws.append(
-            Draw(self._serial, loader, batch, self.generators.now(), [version(t) for t in tensors])
+            Draw(
+                self._serial,
+                loader,
+                batch,
+                self.generators.now(),
+                [*map(version, tensors)],
+                self.session.batch,
+            )
         )
 
     def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:

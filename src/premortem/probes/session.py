@@ -27,6 +27,7 @@ from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes.rest import Rest
+    from premortem.probes.sample_numbers import Batch
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _DEMO = os.path.join(_OURS, "demo", "")  # scripts that stand for a user's
@@ -258,6 +259,10 @@ class Session:
         self.rest: Rest  # the third gear; set by the attachment
         # The batches that were drawn for a step, the first and the last of them; counted from 1 in their epoch.
         self.drawn: Callable[[int], tuple[int, int] | None] = lambda _step: None
+        self.left_out: Callable[[Any], int] = lambda _loader: 0  # samples that a loader is not given
+        self.batch: Batch | None = (
+            None  # the one that is being made, or was handed out last (probes/sample_numbers.py)
+        )
         self.resting = False  # this step is like those before it: counted, and not told (probes/rest.py)
         # premortem itself is using torch right now, or must not look (probes/capturing.py)
         self.looking = False

@@ -53,6 +53,7 @@ class Row(NamedTuple):
     inputs: int
     weights: int
     rested: bool
+    share: float  # of a loss that is divided for accumulation: 0.25 for `loss / 4`, else 1
     scaler: bool  # its scale, and whether it leaves the step out, come last
 
 
@@ -123,6 +124,7 @@ class Stats:
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
         self.broken = True  # the step that is about to be made may have gradients that are not finite
         self.last_loss: float | None = None
+        self._accumulates: set[int] = set()  # optimizers whose steps sum up several backward passes
         self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
         self._values: list[float] | None = None  # of the pending row, once they were read
@@ -258,6 +260,7 @@ class Stats:
             len(inputs),
             int(weights),
             self.session.resting,
+            self._share(track.key, len(losses)),
             overflow is not None,
         )
         self._pending = (row, torch.stack(scalars))
@@ -317,6 +320,14 @@ class Stats:
         for listener in self.learnt:
             listener(optimizer, step, finite)
 
+    def _share(self, optimizer: int, passes: int) -> float:
+        """Of an optimizer whose steps sum up several backward passes: what part of the mean loss each of them is given."""
+        if passes > 1:
+            self._accumulates.add(optimizer)
+        factor = self.backwards.factor
+        divided = 0 < factor < 1 and math.isclose(1 / factor, round(1 / factor), rel_tol=1e-6)
+        return factor if divided and optimizer in self._accumulates else 1.0
+
     def _tell(self, row: Row, values: list[float]) -> None:
         n = len(row.keys)
         norms = values[:n]
@@ -339,6 +350,10 @@ class Stats:
                 (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
             )
         loss = telling(losses) if bad is not None else losses[-1] if losses else None
+        if row.share != 1 and losses and all(map(math.isfinite, losses)):
+            loss = (
+                math.fsum(losses) / len(losses) / row.share
+            )  # what the script means, and not one part of it
         self.last_loss, self.last_worst = loss, bad
         broken = bad is not None or not all(map(math.isfinite, losses))
         self.microscope_schedule.noticed(broken)
@@ -357,6 +372,7 @@ class Stats:
                 weights_finite=weight is None or math.isfinite(weight),
                 input_finite=all(math.isfinite(v) for v in inputs),
                 lr=row.lr,
+                share=row.share,
                 rested=row.rested
                 and not broken
                 and math.isfinite(sum(inputs))

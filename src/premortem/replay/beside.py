@@ -94,7 +94,7 @@ class Autopsies:
         try:
             while self.pending and time.monotonic() < until and not hurried():
                 found += (new := self.heard())
-                if new and self._proved:
+                if new and self._proved and not self.wanted:
                     break  # later failures are mostly the echo of the first
                 time.sleep(_AGAIN)
         finally:

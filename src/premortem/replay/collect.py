@@ -236,8 +236,10 @@ def _draw(index: int, draw: Draw, data: Tensors, notes: list[str]) -> dict[str, 
         notes.append(
             f"batch {index} was changed in place after it was drawn; the capsule has the changed one"
         )
+    numbers = draw.numbers.samples() if draw.numbers is not None else None
     return {
         "loader": draw.loader,
+        "samples": numbers._asdict() if numbers is not None else None,
         "batch": pack(draw.batch, f"batch/{index}", data),
         "random": random_state(draw.random, f"random/draw/{index}", data),
     }

@@ -45,6 +45,7 @@ def record(done: Replayed, capsule: Path) -> str:
         "cause": cause(done),
         "certificate": report.certificate,
         "smallest": asdict(report.smallest) if report.smallest is not None else None,
+        "samples": _left_out(done),
         "interventions": [asdict(outcome) for outcome in report.outcomes],
         "differences": differences(done),
         "warnings": [*done.manifest["notes"], *report.warnings],
@@ -54,6 +55,12 @@ def record(done: Replayed, capsule: Path) -> str:
         "trials": len(report.results),
     }
     return dumps(found, indent=2) + "\n"
+
+
+def _left_out(done: Replayed) -> dict[str, Any] | None:
+    """The samples without which the step is finite, by their numbers in the dataset."""
+    known = (o.evidence.get("source") for o in done.report.outcomes if o.gone)
+    return next((source for source in known if source), None)
 
 
 # --- sentences -------------------------------------------------------------------------------

@@ -91,11 +91,19 @@ class Plan:
         if eager and seen.certificate is None:
             seen = yield case.again("under the microscope", microscope=True)
         report.certificate = case.certificate = seen.certificate
+        if options.get("quick") and seen.certificate is not None and not eager:
+            leaving_out = changes.of("one_step")["some-samples"]
+            if not leaving_out.absent(case.run):
+                outcome = yield from Samples(leaving_out, case).without_suspects(case)
+                report.outcomes += [outcome] if outcome is not None else []
         if unborn(seen.certificate) and manifest["steps"] <= MOST_STEPS:
             # It was there when the step was looked at: in prepared data, a table, a weight. Who made that?
             whole = {**eager, "position": manifest["steps"], "whole": True}
             told = yield case.again("the whole script under the microscope", microscope=True, launch=whole)
             if told.failed and clearer(told.certificate, seen.certificate):
+                known = seen.certificate.get("source") if seen.certificate is not None else None
+                if told.certificate is not None and known and not told.certificate.get("source"):
+                    told.certificate["source"] = known  # of the batch; what it was made of has no numbers
                 report.certificate = case.certificate = told.certificate
         if report.certificate is not None and report.certificate["stage"] == "weights":
             return  # the weights were broken before this step: it has no cause of its own

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from premortem.changes.batches import keep_rows, rows
+from premortem.events import Samples
 from premortem.probes.frame_variables import variables
+from premortem.probes.sample_numbers import Batch, Recalled
 from premortem.probes.session import is_user_code, tensors_in
 from premortem.replay.batch_format import unpack
 from premortem.replay.capsule import Capsule
@@ -35,6 +37,7 @@ class Recorded:
             tuple[torch.Tensor, torch.Tensor]
         ] = []  # the script's own data that was written over
         self._sizes = self._count()
+        self.current = 0  # the batch that was handed out last
 
     def begin(self) -> None:
         """A new trial: a new turn of the user's loop."""
@@ -74,6 +77,24 @@ class Recorded:
     def samples(self) -> int:
         return sum(self._sizes)
 
+    @property
+    def size(self) -> int:
+        """Of the batch that was handed out last."""
+        return self._sizes[self.current] if self.current < len(self._sizes) else 0
+
+    @property
+    def before(self) -> int:
+        """Samples in the batches of the step before that one."""
+        return sum(self._sizes[: self.current])
+
+    @property
+    def numbers(self) -> Batch | None:
+        """Of its samples, in their dataset."""
+        found = self.draws[self.current].get("samples") if self.draws else None
+        if not found:
+            return None
+        return Recalled(Samples(found["dataset"], found["length"], tuple(found["indices"])))
+
     def _of(self, index: int) -> tuple[int, list[int] | None]:
         """Which batch to hand out in the place of this one, and which of its samples."""
         if self._chosen is None:
@@ -97,6 +118,7 @@ class Recorded:
             raise StopIteration
         place = mine[number % len(mine)]
         index, chosen = self._of(place)
+        self.current = index
         batch = unpack(self.draws[index]["batch"], self.capsule.step, self.template)
         if chosen is not None:
             batch = keep_rows(batch, self._sizes[index], chosen)

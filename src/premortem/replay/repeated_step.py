@@ -218,7 +218,7 @@ class Stage:
             cls(reach, settings=trial.settings).put_on()
 
     def _lens(self) -> Microscope:
-        return Microscope(self.attachment.session, lambda: self.recorded.samples or None)
+        return Microscope(self.attachment.session, lambda: self.recorded.size or None)
 
     def _judge(self, optimizer: Any, update: Callable[[], Any]) -> Result:
         trial = self.trial
@@ -269,6 +269,7 @@ class Stage:
             own = original(iterator) if self._whole is not None else None
             with unseen(self.attachment.session):
                 batch, chance = self.recorded.batch(epoch.key)
+                self.attachment.session.batch = self.recorded.numbers
                 self.restorer.random(chance)
                 return own if self._whole is not None and self.recorded.equals(own, batch) else batch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 from premortem.changes import Change
 from premortem.replay.case import Case, Outcome, Trials, not_tried, role_of
@@ -11,6 +12,7 @@ from premortem.replay.trial import Result, Trial
 _MOST_GUILTY = (
     3  # bad samples that are looked for one after the other; where there are more, it is not a sample
 )
+_MOST_SUSPECTS = 8  # that are left out at once
 Search = Generator[Trial, Result, "list[int] | None"]
 
 
@@ -40,6 +42,16 @@ class Samples:
                 break
         return self._outcome(case, sorted(guilty), healthy, len(everything))
 
+    def without_suspects(self, case: Case) -> Trials:
+        """One trial: the step without the samples that the microscope saw. None where that are not a few."""
+        suspects = suspected(case)
+        rest = [i for i in range(case.samples) if i not in suspects]
+        if not suspects or len(suspects) > min(_MOST_SUSPECTS, len(rest)):
+            return None
+        result = yield from self._try(case, rest)
+        healthy = result if result is not None and not result.failed else None
+        return self._outcome(case, suspects, healthy, case.samples) if healthy is not None else None
+
     def _try(self, case: Case, samples: list[int]) -> Generator[Trial, Result, Result | None]:
         """None when it could not be tried, or enough was tried."""
         if self._spent >= case.patience or self._error is not None:
@@ -54,7 +66,7 @@ class Samples:
 
     def _smallest(self, case: Case, among: list[int]) -> Search:
         """Halve while one half still fails alone; else leave out parts that are not needed."""
-        hint = [i for i in (case.certificate or {}).get("rows", []) if i in among]
+        hint = [i for i in suspected(case) if i in among]
         if hint and len(hint) < len(among):  # what the microscope saw is tried first
             result = yield from self._try(case, hint)
             if result is not None and result.failed:
@@ -90,9 +102,43 @@ class Samples:
             tells = f"The rest of the batch fails without single samples too{reach}."
         title = f"without {which}{whose}" if healthy is not None else self._role.title
         loss = healthy.loss if healthy is not None else case.plain.loss
+        source = numbers_of(case, guilty) if healthy is not None else None
         evidence = {
             "samples": guilty,
             "of": total,
+            **({"source": source} if source is not None else {}),
             **({"rank": case.rank} if case.together and not case.everywhere else {}),
         }
         return Outcome(title, gone, tells, self._role.size, loss, self._spent, evidence)
+
+
+def suspected(case: Case) -> list[int]:
+    """The rows in which the microscope saw it begin, counted over all batches of the step."""
+    seen = case.certificate or {}
+    source, numbers = seen.get("source"), _numbers(case)
+    if source and numbers:
+        wanted = set(source["indices"])
+        return [row for row, index in enumerate(numbers) if index in wanted]
+    single = len(case.manifest["draws"]) <= 1
+    return list(seen.get("rows", ())) if single and seen.get("samples", 0) == case.samples else []
+
+
+def numbers_of(case: Case, rows: list[int]) -> dict[str, Any] | None:
+    """What these rows are in the dataset that the step's batches were drawn from."""
+    numbers = _numbers(case)
+    if not numbers or any(row >= len(numbers) for row in rows):
+        return None
+    first = case.manifest["draws"][0]["samples"]
+    indices = sorted({numbers[row] for row in rows})
+    return {"dataset": first["dataset"], "length": first["length"], "indices": indices}
+
+
+def _numbers(case: Case) -> list[int]:
+    """Of all samples of the step; empty where they have none, come from several datasets, or are of several ranks."""
+    found = [draw.get("samples") for draw in case.manifest["draws"]]
+    if case.together or not found or not all(found):
+        return []
+    if len({(each["dataset"], each["length"]) for each in found}) > 1:
+        return []
+    numbers = [index for each in found for index in each["indices"]]
+    return numbers if len(numbers) == case.samples else []

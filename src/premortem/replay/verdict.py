@@ -84,6 +84,7 @@ def certificate(found: NonFinite) -> dict[str, Any]:
         "parameter": found.parameter,
         "rows": list(found.rows),
         "samples": found.samples,
+        "source": found.source._asdict() if found.source is not None else None,
         "dtype": found.dtype,
         "operands": [plain(operand._asdict()) for operand in found.operands],
     }

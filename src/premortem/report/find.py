@@ -36,9 +36,9 @@ def newest(runs: Path) -> Path:
     found = list(runs.glob(f"*/{schema.FILE}"))
     if not found:
         raise UsageError("no run was made here yet; which one? premortem report RUN")
-    return max(found, key=_written)
+    return max(found, key=written)
 
 
-def _written(journal: Path) -> float:
+def written(journal: Path) -> float:
     """What was written last lies beside the journal until SQLite has tidied up."""
     return max(file.stat().st_mtime for file in journal.parent.glob(f"{journal.name}*"))

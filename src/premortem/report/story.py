@@ -168,7 +168,20 @@ def _step_curves(run: Run) -> Iterator[tuple[str, dict[str, Curve]]]:
         for plot, curve in zip(lines.values(), made, strict=True):
             if curve.count:
                 plot[name] = curve
+    if lines["gradient norm"]:
+        lines["gradient norm"] |= _clipping(run)
     yield from ((name, plot) for name, plot in lines.items() if plot)
+
+
+def _clipping(run: Run) -> dict[str, Curve]:
+    """The steps know the norm after clipping: what it was before, and the limit, as far as clipping was looked at."""
+    clips = [clip for clip in run.events("Clip") if clip["kind"] == "norm" and not clip["empty"]]
+    measured = [clip for clip in clips if isinstance(clip["norm"], (int, float))]
+    found = {
+        "before clipping": ([clip["step"] + 1 for clip in measured], [clip["norm"] for clip in measured]),
+        "limit": ([clip["step"] + 1 for clip in clips], [clip["limit"] for clip in clips]),
+    }
+    return {name: curves.of_values(x, y) for name, (x, y) in found.items() if x}
 
 
 def _is_gauge(name: str) -> bool:

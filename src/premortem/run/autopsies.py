@@ -41,6 +41,7 @@ class RunAutopsies:
         for record in records:
             if self._report.watcher is not None:
                 self._report.watcher.emit(Autopsied(step=int(record.get("step", 0)), record=record))
+        self._report.keep_quarantine()
 
     def close(self, reason: str, hurried: Callable[[], bool]) -> None:
         """Whoever looks at a failed run wants the cause: it is worth waiting a little for."""

@@ -43,6 +43,15 @@ def parser() -> Parser:
         help="run a step that failed again beside the run, or at its end, and name the operation (default)",
     )
     made.add_argument(
+        "--quarantine",
+        nargs="?",
+        type=Path,
+        const=Path(),
+        metavar="FILE.json",
+        help="leave out the samples that an earlier run has found to be broken: those of this file, "
+        "or of the newest run here that has found any",
+    )
+    made.add_argument(
         "--mirror", metavar="URL", help="copy checkpoints there too: a folder, s3://, gs://, ssh://, hf://"
     )
     made.add_argument(
@@ -107,6 +116,12 @@ def call(tokens: Sequence[str]) -> int:
 
         Remote(options.mirror).check()
 
+    left_out = None
+    if options.quarantine is not None:
+        from premortem.run import quarantine
+
+        left_out = quarantine.read(options.quarantine if options.quarantine != Path() else None)
+
     if options.nproc is not None:
         from premortem.command_line import without
         from premortem.ranks import torchrun
@@ -141,6 +156,7 @@ def call(tokens: Sequence[str]) -> int:
             status=not options.no_status,
             folder=options.folder,
             autopsy=options.autopsy,
+            quarantine=left_out,
             mirror=_absolute(options.mirror),
             deadline=deadline,
             sinks=sinks,

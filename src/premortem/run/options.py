@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from premortem.settings import Shared
 
 if TYPE_CHECKING:
+    from premortem.run.quarantine import Quarantine
     from premortem.sinks.base import Sink
     from premortem.vault.deadline import Deadline
 
@@ -24,6 +25,7 @@ class RunOptions:
     status: bool = True  # a line about the run, on a terminal
     folder: Path | None = None
     autopsy: bool = True
+    quarantine: Quarantine | None = None  # samples to leave out
     mirror: str | None = None  # a URL that can be connected to
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)

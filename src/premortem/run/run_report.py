@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from premortem import redaction
 from premortem.files.findings_file import FindingsFile
 from premortem.findings import Finding, Where
-from premortem.journal import Journal
+from premortem.journal import Journal, never_fatal
 from premortem.program.running import Ending
 from premortem.ranks import descendants
 from premortem.ranks.descendants import Descendants
@@ -87,6 +88,7 @@ class RunReport:
             "python": platform.python_version(),
             "folder": str(self.journal.path.parent) if self.journal else None,
             "policy": self.options.policy,
+            "quarantine": self._quarantined(),
             "silenced": self.watcher.silenced if self.watcher is not None else 0,
             "watched": {
                 **self.looked_at().to_json(),
@@ -141,6 +143,9 @@ class RunReport:
             self.ranks.wait()
             findings, folder = self.ranks.findings() or findings, self.ranks.folder or folder
             self.console.unsaid(findings)
+        rescue = None
+        with never_fatal("quarantine", self.journal):
+            rescue = self._rescue()
         journal = self._where_to_read(folder) if folder is not None and folder.exists() else None
         self.console.summary(
             findings,
@@ -152,7 +157,31 @@ class RunReport:
             reason=self.looked_at().reason,
             missed=self.looked_at().missed,
             silenced=self.watcher.silenced if self.watcher is not None else 0,
+            left_out=self.watcher.left_out if self.watcher is not None else [],
+            rescue=rescue,
         )
+
+    def _quarantined(self) -> dict[str, Any] | None:
+        known = self.watcher.quarantine if self.watcher is not None else None
+        if self.watcher is None or known is None or not known.samples:
+            return None
+        file = str(known.file) if known.file is not None else None
+        return {"file": file, "left_out": self.watcher.left_out, "found": known.new}
+
+    def keep_quarantine(self) -> Path | None:
+        """Where the samples are written down that another run should leave out; None without any."""
+        if self.watcher is None or self.journal is None or not self.journal.path.parent.exists():
+            return None
+        return self.watcher.quarantine.write(self.journal.path.parent)
+
+    def _rescue(self) -> tuple[str, str] | None:
+        """The command that goes on without the samples that this run has found to be broken; None without any."""
+        written = self.keep_quarantine()
+        found = self.watcher.quarantine if self.watcher is not None else None
+        if found is None or written is None or not found.new:
+            return None
+        own = ["premortem", "run", "--quarantine", os.path.relpath(written), *redaction.argv(self.argv)]
+        return f"to go on without {found.shown()}:", shlex.join(own)
 
     def _where_to_read(self, folder: Path) -> Path:
         """The journal with the steps: a child's, where only children have trained."""

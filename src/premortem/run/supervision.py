@@ -145,6 +145,7 @@ class Supervision:
             audience=self._audience,
             on_capsule=self._failed,
             silence=Silence(self.options.settings),
+            quarantine=self.options.quarantine,
         )
         watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=torch_version() or ""))
         watcher.attach_when_torch_arrives()

@@ -20,18 +20,29 @@ from premortem.actions.stop import stop
 from premortem.derived.failures import Failures
 from premortem.derived.phases import Phases
 from premortem.derived.windows import Windows
-from premortem.events import OUT_OF_MEMORY, Autopsied, Event, LogLine, RunEnded, RunStarted, StepStats
+from premortem.events import (
+    OUT_OF_MEMORY,
+    Autopsied,
+    Event,
+    LogLine,
+    RunEnded,
+    RunStarted,
+    SamplesBroken,
+    StepStats,
+)
 from premortem.findings import Finding
 from premortem.policy import Decision
 from premortem.run import environment
 from premortem.run.detection import Detection
 from premortem.run.found_so_far import FoundSoFar, working_folder
+from premortem.run.quarantine import Quarantine, drawn_for
 from premortem.settings import Silence
 from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
 
 if TYPE_CHECKING:
     from premortem.actions.checkpoint_safety import Safekeeping
+    from premortem.actions.samples_left_out import SamplesLeftOut
     from premortem.actions.stop_ranks import Together
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
@@ -47,6 +58,7 @@ _KEPT = (
     events.Autopsied,
     events.BatchSplit,
     events.CheckpointSaved,
+    events.Clip,
     events.Custody,
     events.DataProfiled,
     events.DeadlineMet,
@@ -62,6 +74,7 @@ _KEPT = (
     events.OptimizerBuilt,
     events.OutOfMemory,
     events.Resumed,
+    events.SamplesBroken,
     events.SaveChecked,
     events.SchedulerBuilt,
     events.Seeded,
@@ -111,7 +124,10 @@ class Watcher:
         audience: Audience | None = None,
         on_capsule: Callable[[Path], None] | None = None,
         silence: Silence | None = None,
+        quarantine: Quarantine | None = None,
     ) -> None:
+        self.quarantine = quarantine or Quarantine()
+        self._leaving_out: SamplesLeftOut | None = None
         self.policy = policy.by_name(policy_name)
         self.journal = journal
         self.relay = relay
@@ -133,7 +149,6 @@ class Watcher:
         if audience is not None:
             self._dispatch = functools.partial(self._dispatch_before, audience)
         self.silence = self._detection.silence
-        self.unexplained = self._found.unexplained
         self._kept = frozenset(map(events.sent, _KEPT))
         self._capsules: Capsules | None = None
         self._argv: list[str] = []
@@ -169,7 +184,10 @@ class Watcher:
                 self.relay.step(event)
             if event.rested:
                 return
+        elif isinstance(event, SamplesBroken):
+            self.quarantine.observe(event)
         elif isinstance(event, Autopsied):
+            self.quarantine.observe(event)
             for finding in self._found.prove(event.record):
                 self._tell(finding)
         self._dispatch(event)
@@ -241,6 +259,18 @@ class Watcher:
         """Of steps that failed."""
         return self._found.capsules
 
+    @property
+    def left_out(self) -> list[str]:
+        """What the run was not given, one sentence for each dataset. Empty without a quarantine."""
+        if self.quarantine.file is None:
+            return []
+        return self.quarantine.told(self._leaving_out.left_out if self._leaving_out is not None else {})
+
+    def unexplained(self, capsule: Path) -> bool:
+        """Whether running that step again would show anything new."""
+        another = self.quarantine.new and not self.quarantine.knows(drawn_for(capsule))
+        return bool(another) or self._found.unexplained(capsule)  # another sample may be the cause
+
     def gaps(self) -> list[str]:
         """What was not looked at, although steps were seen."""
         return [*self.missed.values(), *self._detection.gaps()]
@@ -266,6 +296,12 @@ class Watcher:
                 from premortem.actions.smaller_batches import Splitter
 
                 Splitter(attachment).install()
+            from premortem.actions.samples_left_out import BrokenSamples, SamplesLeftOut
+
+            BrokenSamples(attachment)
+            if self.quarantine.samples:
+                self._leaving_out = SamplesLeftOut(attachment, self.quarantine.by_dataset())
+                self._leaving_out.install()
             if self.journal is not None and self._argv:
                 self._protect(attachment, self.journal)
             if self._audience is not None:

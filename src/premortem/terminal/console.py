@@ -94,6 +94,9 @@ class Console:
         reason: str = "",  # why no step was seen
         missed: Sequence[str] = (),  # what was not looked at
         silenced: int = 0,  # findings that settings or comments silence
+        left_out: Sequence[str] = (),  # samples that the run was not given
+        rescue: tuple[str, str]
+        | None = None,  # a sentence and a command: how to go on without broken samples
     ) -> None:
         """One line about the run, one for all that was not looked at, and one about where to read on."""
         if self.quiet:
@@ -109,6 +112,10 @@ class Console:
             for gap in missed
             for line in self._frame.wrapped(gap, indent="    ", first="  not looked at: ")
         ]
+        sentences = [*left_out, *([rescue[0]] if rescue is not None else [])]
+        gaps += [line for each in sentences for line in self._frame.wrapped(each, indent="    ", first="  ")]
+        if rescue is not None:  # in one piece: it is meant to be copied
+            gaps.append(Text(f"    {clean(rescue[1])}", "bold"))
         codes = dict.fromkeys(f.code for f in findings)
         pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
