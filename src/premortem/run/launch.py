@@ -76,6 +76,7 @@ class RunOptions:
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
     settings: Shared = field(default_factory=Shared)
+    reads: bool = True  # the script's own files, beside the run
 
 
 def run(options: RunOptions) -> int:
@@ -206,6 +207,7 @@ class Supervision:
             audience=self._audience,
             on_capsule=self._failed,
             silence=Silence(self.options.settings),
+            reads=self.options.reads,
         )
         self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()

@@ -23,16 +23,28 @@ from typing import TYPE_CHECKING, Any, Protocol
 from premortem import detectors, events, policy
 from premortem.actions.stop import stop
 from premortem.cards import identity
+from premortem.convictions.court import Court
+from premortem.convictions.pairs import is_same, proved
 from premortem.derived.failures import Failures
 from premortem.derived.folding import fold, without_surpassed
 from premortem.derived.phases import Phases
 from premortem.derived.proved import of_which, with_proofs
 from premortem.derived.windows import Windows
 from premortem.detectors.shared.facts import Fact, Facts
-from premortem.events import OUT_OF_MEMORY, Autopsied, Event, LogLine, RunEnded, RunStarted, StepStats
+from premortem.events import (
+    OUT_OF_MEMORY,
+    Autopsied,
+    Event,
+    LogLine,
+    RunEnded,
+    RunStarted,
+    StepStats,
+    Suspicion,
+)
 from premortem.findings import Certainty, Finding, Where
 from premortem.policy import Decision
 from premortem.run import environment
+from premortem.run.reading import PATIENCE, Reading
 from premortem.settings import Silence, shared
 from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
@@ -119,6 +131,7 @@ class Watcher:
         audience: Audience | None = None,
         on_capsule: Callable[[Path], None] | None = None,
         silence: Silence | None = None,
+        reads: bool = False,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
@@ -144,6 +157,7 @@ class Watcher:
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
         self._kept = frozenset(map(events.sent, _KEPT))
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
+        self._judging: set[type[Event]] = set()  # events that the court hears
         facts = Facts()
         self._facts: dict[type[Event], list[Fact]] = {}
         for fact in [
@@ -155,6 +169,11 @@ class Watcher:
             detector.share(facts)
             for kind in map(events.sent, detector.listens):
                 self._listening.setdefault(kind, []).append(detector)
+        # The script's own files, read beside the run, and what comes of it.
+        self._reading = Reading(self.fault) if reads else None
+        self._court = Court({card.name: card for card in self._cards.values()}) if reads else None
+        for kind in map(events.sent, self._court.listens if self._court is not None else ()):
+            self._judging.add(kind)
         self.capsules: list[Path] = []  # of steps that failed,
         self._capsules: Capsules | None = None
         self._proofs: list[dict[str, Any]] = []  # ... and what came of running them again
@@ -226,6 +245,42 @@ class Watcher:
                 self._retire(detector)
                 self._broken[detector.card.name] = None
                 self.fault(detector.card.name, error)
+        if type(event) in self._judging and self._court is not None:
+            self._judge(self._court, event)
+
+    def _judge(self, court: Court, event: Event) -> None:
+        """What lint suspects, against what the run does."""
+        try:
+            for finding in court.observe(event):
+                self._say(finding)
+            over = court.over
+        except Exception as error:  # noqa: BLE001 - likewise
+            self.fault("court", error)
+            over = True
+        if over:
+            self._judging = set()
+
+    def _read_beside(self, patience: float = 0.0) -> None:
+        """Begins to read the script's files at its first step; what was read goes to whoever listens."""
+        reading, court = self._reading, self._court
+        if reading is None or court is None:
+            return
+        reading.begin()
+        read = reading.take(patience)
+        if read is None:
+            return
+        self._reading = None
+        self._cards |= {one.card.code: one.card for one in read.suspicions}
+        if self._attachment is not None:
+            self._attachment.dropped.look_for(court.dropped(read))
+        self.emit(replace(read, step=self.reached()))
+        told = {(finding.code, finding.severity, finding.where) for finding in self.findings}
+        found = [proved(finding, court.suspicions) for finding in self._found]
+        # Several places where a mistake showed are one place where it stands.
+        self._found = list({self._identity(finding): finding for finding in found}.values())
+        for finding in self.findings:
+            if (finding.code, finding.severity, finding.where) not in told:
+                self._tell(finding)  # it has moved to another line, or weighs more
 
     def silence(self, names: AbstractSet[str]) -> None:
         """These diagnoses cannot be made any more: what they said so far stands."""
@@ -259,7 +314,9 @@ class Watcher:
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return  # `close` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
-        finding = self._silence.apply(finding)
+        finding = proved(self._silence.apply(finding), self._suspicions)
+        if any(is_same(known, finding) for known in self._found):
+            return
         past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
@@ -288,6 +345,10 @@ class Watcher:
         about = [f for f in failures if f.evidence["capsule"] == str(capsule)]
         # Of a failure that no finding is about, the one before it is taken to be the cause.
         return not any(f.certainty is Certainty.PROVED and f.evidence.get("op") for f in about or failures)
+
+    @property
+    def _suspicions(self) -> tuple[Suspicion, ...]:
+        return self._court.suspicions if self._court is not None else ()
 
     def _identity(self, finding: Finding) -> tuple[Any, ...]:
         return identity(finding, self._cards.get(finding.code))
@@ -448,6 +509,8 @@ class Watcher:
         return stepped
 
     def _stepped(self, *_: Any) -> None:
+        if self._reading is not None:
+            self._read_beside()
         among_ranks = self._attachment is not None and self._attachment.ranks.exchange is not None
         if self.stopping is not None or among_ranks:
             self._stop_if_decided()
@@ -547,6 +610,8 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - the last words must still be said
                 self.fault("safekeeping", error)
         event = replace(ended or RunEnded(), step=self.reached())
+        if self.reached() or event.reason == "crashed":
+            self._read_beside(PATIENCE)
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
         if self._attachment is not None and event.reason == "crashed":
