@@ -19,6 +19,8 @@ if sys.version_info >= (3, 11):
 else:
     from tomli import loads
 
+# Of our own twins, in per cent: `tests/test_twins.py` fails where one is not named first, so there is nothing to measure.
+HELD = 100.0
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
@@ -89,7 +91,11 @@ def page(result: dict[str, Any]) -> str:
             "Half of the repositories, by a hash of their names, are closed: nothing is tuned to them."
         ),
         "",
-        f"Last opened {result['opened']}, by commit `{result['commit']}`.",
+        (
+            f"Last opened {result['opened']}, by commit `{result['commit']}`. The list has {result['listed']} scripts of "
+            f"{result['repositories']} repositories; {opened['scripts'] + closed['scripts']} of them were tried so far, with "
+            f"{opened['planted'] + closed['planted']} planted mistakes: too few for a rate. The goal is 60 scripts of 35 repositories."
+        ),
         "",
         "| | open half | closed half |",
         "|---|---|---|",
@@ -127,11 +133,14 @@ def main() -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
+    listed = loads((HERE / "scripts.toml").read_text())["script"]
     halves = [summed(json.loads(Path(name).read_text()), verdicts) for name in sys.argv[1:3]]
     result = {
         "opened": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         "commit": commit.stdout.strip(),
-        "own": 100.0,  # of tests/twins, which a test holds
+        "listed": len(listed),
+        "repositories": len({script["repo"] for script in listed}),
+        "own": HELD,
         "open": halves[0],
         "closed": halves[1],
     }
