@@ -44,7 +44,8 @@ def launched(monkeypatch):
         return 7
 
     room = types.ModuleType("premortem.run.launch")
-    room.RunOptions, room.run = RunOptions, run
+    room.run = run
+    monkeypatch.setattr("premortem.run.options.RunOptions", RunOptions)
     monkeypatch.setitem(sys.modules, "premortem.run.launch", room)
     monkeypatch.setattr(premortem.run, "launch", room, raising=False)
     return calls

@@ -1,6 +1,7 @@
 """Documentation cannot drift: pages and tables are written from the units."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,26 @@ FINDINGS = "# All\n<!-- catalog table -->\nold\n<!-- end of catalog table -->\nt
 
 def test_the_pages_are_fresh():
     assert sorted(map(str, pages.stale())) == [], "run: make docs"
+
+
+# Files of other programs that these pages name.
+_OF_OTHERS = {"version.py", "train.py", "script.py"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["ARCHITECTURE.md", *(f"docs/internals/{name}.md" for name in ("before", "during", "checkpoints"))],
+)
+def test_every_file_that_the_map_names_is_there(page):
+    there = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src/premortem", "tests", "tools", "bench")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = set(re.findall(r"[\w/]+\.py\b", (ROOT / page).read_text(encoding="utf-8"))) - _OF_OTHERS
+    assert [
+        name for name in sorted(named) if not any(f"/{path}".endswith(f"/{name}") for path in there)
+    ] == []
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from premortem.detectors.base import Detector
 from premortem.errors import Stopped
 from premortem.events import Backward, LoadChecked, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
-from premortem.probes.optimizers import Optimizers
-from premortem.run.watcher import MOST_OF_A_PLACE, Watcher
+from premortem.probes.gradient_history import GradientHistory
+from premortem.run.found_so_far import MOST_OF_A_PLACE
+from premortem.run.watcher import Watcher
 
 
 class Faults:
@@ -96,11 +97,11 @@ def test_a_detector_that_raises_is_written_down_once_and_training_never_notices(
 def test_a_probe_that_raises_is_written_down_and_training_never_notices(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(self: Optimizers, *_: Any) -> None:
+    def broken(self: GradientHistory, *_: Any) -> None:
         raise RuntimeError("a bug of ours")
 
     expected = train()
-    monkeypatch.setattr(Optimizers, "backward_starts", broken)
+    monkeypatch.setattr(GradientHistory, "backward_starts", broken)
     watcher, journal = watched(monkeypatch)
     assert torch.equal(train(), expected)
     watcher.close()

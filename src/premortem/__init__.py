@@ -17,7 +17,7 @@ from premortem.findings import Certainty, Finding, Severity, Where  # noqa: E402
 if TYPE_CHECKING:
     from premortem import fit
     from premortem.preflight.memory import check_modules
-    from premortem.run.watcher import watch
+    from premortem.run.watch import watch
     from premortem.vault.resume import resume, resume_report
     from premortem.vault.retention import Retention
     from premortem.vault.sampler import ResumableLoader, ResumableSampler
@@ -51,7 +51,7 @@ _LATER = {
     "load_ipython_extension": "premortem.integrations.notebook",  # what `%load_ext premortem` asks for
     "resume": "premortem.vault.resume",
     "resume_report": "premortem.vault.resume",
-    "watch": "premortem.run.watcher",
+    "watch": "premortem.run.watch",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -26,15 +27,37 @@ def size(amount: float) -> str:
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `1,204 files`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    """`1 file`, `1,204 files`, `2 batches`."""
+    many = plural or noun + ("es" if noun.endswith("ch") else "s")
+    return f"{number:,} {noun if number == 1 else many}"
 
 
-def some(names: Iterable[str], most: int = 4) -> str:
-    """A few of many names: `a`, `b`, `c`, `d` and 2 more."""
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "0 %"
+
+
+def some(names: Iterable[str], most: int = 3) -> str:
+    """A few of many names: `a`, `b`, `c` and 2 more."""
     listed = list(names)
     shown = ", ".join(f"`{name}`" for name in listed[:most])
-    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most:,} more"
+
+
+def short(path: str | os.PathLike[str]) -> str:
+    """As seen from the working folder, when it lies inside."""
+    try:
+        near = os.path.relpath(path)
+    except (OSError, ValueError):  # the folder was deleted; another drive
+        return str(path)
+    return str(path) if near.startswith("..") else near
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def roughly(seconds: float) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar
 
 from premortem.findings import FAMILIES, Finding, Severity
 
@@ -52,3 +55,25 @@ def page(card: Card, unit: type) -> str:
     """The documentation of a unit, as `explain`, the docs and the report print it."""
     head = f"{card.code} {card.name} ({card.severity.value}, {card.family}, since {card.since})"
     return f"{head}\n\n{inspect.getdoc(unit) or ''}\n"
+
+
+Unit = TypeVar("Unit")
+
+
+def units_in(package: str, path: Iterable[str], kind: type[Unit]) -> tuple[type[Unit], ...]:
+    """The units of all files of a folder, in the order of their codes: each class of this kind that has a card."""
+    found: dict[str, type[Unit]] = {}
+    for module in pkgutil.iter_modules(path, f"{package}."):
+        if module.ispkg:
+            continue
+        for unit in vars(import_module(module.name)).values():
+            if (
+                inspect.isclass(unit)
+                and issubclass(unit, kind)
+                and "card" in vars(unit)
+                and unit.__module__ == module.name  # not one that it imports
+            ):
+                code = vars(unit)["card"].code
+                if found.setdefault(code, unit) is not unit:
+                    raise TypeError(f"{unit.__name__} has the code {code} of {found[code].__name__}")
+    return tuple(unit for _code, unit in sorted(found.items()))

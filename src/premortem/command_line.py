@@ -54,6 +54,12 @@ class Command(NamedTuple):
         return here.absolute()
 
 
+def starting_a_script(parser: Parser) -> None:
+    """The last options of every verb that starts the user's script."""
+    parser.add_argument("--quiet", action="store_true", help="print nothing")
+    parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
+
+
 def silencing(parser: Parser) -> None:
     """The options of every verb that reports findings."""
     words = "codes, names or families, with commas"

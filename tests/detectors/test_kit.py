@@ -47,7 +47,7 @@ def clip(limit: float = 1.0) -> Clip:
 
 
 def test_once_and_times_are_told_apart_by_their_key() -> None:
-    detector = Detector()
+    detector = Counting()
     assert [detector.once("a"), detector.once("b"), detector.once("a")] == [True, True, False]
     assert (detector.said("a"), detector.said("c")) == (True, False)
     assert [detector.times("a"), detector.times("a"), detector.times("b")] == [1, 2, 1]
@@ -55,7 +55,7 @@ def test_once_and_times_are_told_apart_by_their_key() -> None:
 
 
 def test_what_it_has_counted_goes_along_with_its_state() -> None:
-    first, second = Detector(), Detector()
+    first, second = Counting(), Counting()
     first.once("a")
     first.times("a")
     second.restore(first.state())

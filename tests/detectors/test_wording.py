@@ -1,6 +1,7 @@
 import pytest
 
-from premortem.detectors.shared.wording import count, parameters_of, place, some
+from premortem.amounts import count, some
+from premortem.detectors.shared.wording import parameters_of, place
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from premortem.run.launch import RunOptions, Supervision
+from premortem.run.options import RunOptions
+from premortem.run.supervision import Supervision
 from premortem.terminal.console import Console
 from premortem.terminal.status_line import below
 from tests.terminal.screen import Person, Shown, on_a_terminal

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,7 @@ class Check:
 
 
 class Loading:
-    """Stands around the libraries' functions that load; `doors.py` leads the calls here."""
+    """Stands around the libraries' functions that load; `save_calls.py` leads the calls here."""
 
     def __init__(self, saving: Saving) -> None:
         self.saving = saving
@@ -87,11 +87,11 @@ class Loading:
         if check is None:
             return call()
         began = time.monotonic()
+        check.raised = True
         try:
-            return call()
-        except BaseException:
-            check.raised = True
-            raise
+            result = call()
+            check.raised = False
+            return result
         finally:
             took = time.monotonic() - began
             self._loaded += took
@@ -121,16 +121,13 @@ class Loading:
         path = real(given)
         if not path.is_file():
             return None
-        file = path.open("rb", buffering=0)
-        try:
+        with ExitStack() as closing:
+            file = closing.enter_context(path.open("rb", buffering=0))
             size = os.fstat(file.fileno()).st_size
             same = named or os.path.samestat(os.fstat(source.fileno()), os.fstat(file.fileno()))
             if not same or self._spared(size) or not load_checks.is_checkable(file, path, self.home):
-                file.close()
                 return None
-        except BaseException:
-            file.close()
-            raise
+            closing.pop_all()  # the check that follows reads it, and closes it
         self._looked += time.thread_time() - began
         look = functools.partial(load_checks.file_altered, file, path, self.home)
         return self._check(

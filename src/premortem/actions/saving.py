@@ -44,7 +44,7 @@ _SYNC_EVERY = 1.0  # seconds between two waits for the disk, for files that are 
 
 
 class Saving:
-    """Stands in for the libraries' functions that save; `doors.py` leads the calls here."""
+    """Stands in for the libraries' functions that save; `save_calls.py` leads the calls here."""
 
     def __init__(
         self, attachment: Attachment, shelf: Shelf, sending: Sending | None, *, changes: bool, home: Path

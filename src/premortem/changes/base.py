@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -117,7 +118,7 @@ class Learning:
 
 
 @dataclass
-class Change:
+class Change(ABC):
     """One change, ready to be put on and taken off any number of times. The first line of each docstring says it as a
     person would."""
 
@@ -152,9 +153,9 @@ class Change:
         """Why it applies and still cannot be tried here; "" when it can."""
         return ""
 
+    @abstractmethod
     def put_on(self) -> None:
         """Before the script's first line, or between two of its steps. Only through `self.reach`, which undoes it."""
-        raise NotImplementedError
 
     def take_off(self) -> None:
         self.reach.end()
@@ -175,7 +176,7 @@ class Change:
         """The line of code that does it."""
         return ""
 
-    def tell(self, **facts: Any) -> None:
+    def tell(self, **facts: Any) -> None:  # noqa: B027 - most need no one to know
         """Set by whoever puts it on: for a change that does not come back."""
 
     def die(self) -> None:

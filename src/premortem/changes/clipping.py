@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -33,8 +34,8 @@ class Clipping(Change):
         given.arguments[name] = self.other(given.arguments[name])
         return original(*given.args, **given.kwargs)
 
-    def other(self, threshold: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def other(self, threshold: Any) -> Any: ...
 
 
 class ClippedToNothing(Clipping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +23,8 @@ class StepChanged(Change):
         self.touched += 1
         return self.stepped(step, optimizer)
 
-    def stepped(self, step: Callable[[], Any], optimizer: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def stepped(self, step: Callable[[], Any], optimizer: Any) -> Any: ...
 
 
 class StepDropped(StepChanged):

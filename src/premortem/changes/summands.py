@@ -11,6 +11,7 @@ import torch
 
 from premortem.changes.loss_terms import Term
 from premortem.changes.reach import Reach
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code, user_site
 
 _MOST_TERMS = 16
@@ -114,8 +115,9 @@ def _name(tensor: torch.Tensor) -> str:
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to a caller's variables
     while frame is not None:
         if is_user_code(frame.f_code.co_filename):
+            own = variables(frame)
             for wanted in near:
-                for name, value in frame.f_locals.items():
+                for name, value in own.items():
                     if isinstance(value, torch.Tensor) and value.grad_fn is wanted:
                         return name
         frame = frame.f_back

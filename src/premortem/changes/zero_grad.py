@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,8 @@ class ZeroGradChanged(Change):
         for owner in (Optimizer, nn.Module):
             self.reach.instead(owner, "zero_grad", self._cleared)
 
-    def _cleared(self, original: Any, owner: Any, set_to_none: bool = True) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _cleared(self, original: Any, owner: Any, set_to_none: bool = True) -> None: ...
 
 
 class ZeroGradDropped(ZeroGradChanged):

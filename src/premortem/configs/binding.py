@@ -13,6 +13,8 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union
 
+from premortem.amounts import is_number
+
 Key = tuple[str, ...]
 _SEQUENCES: dict[Any, Any] = {
     list: list,
@@ -157,7 +159,7 @@ class Binder:
 
     def _wrong(self, value: Any, kind: Any, key: Key) -> Any:
         advice = ""
-        if isinstance(value, str) and kind in {int, float} and _is_number(value):
+        if isinstance(value, str) and kind in {int, float} and is_number(value):
             advice = ": leave the quotes out"
         elif isinstance(value, str) and kind is bool:
             advice = (
@@ -205,11 +207,3 @@ def named(kind: Any) -> str:
         dict: "a group of keys", Mapping: "a group of keys", Path: "a path", Any: "anything",
     }  # fmt: skip
     return words.get(origin or kind) or str(getattr(kind, "__name__", kind))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from premortem.findings import Certainty, Finding, Severity, Where
 __all__ = [
     "DIVERGING",
     "FADING",
+    "NOT_FINITE",
     "STILL",
     "THRICE",
     "TOO_LARGE",
@@ -33,6 +35,16 @@ STILL = ("metric-frozen", "updates-too-small")
 FADING = (*STILL, "vanishing-gradients")
 TOO_LARGE = ("exploding-gradients", "updates-too-large")
 DIVERGING = (*TOO_LARGE, "non-finite-training", "overflow")
+# What shows that numbers are not finite, whatever made them so.
+NOT_FINITE = (
+    "metric-frozen",
+    "metric-not-finite",
+    "raw-scores-in-bce",
+    "update-refused",
+    "statistics-not-finite",
+    "loss-not-finite",
+    "refused-too-often",
+)
 
 # How often the same must be seen before it is reported: three times at one line, of one optimizer or in one layer is not
 # an accident of one batch.
@@ -41,7 +53,7 @@ THRICE = 3
 TWICE = 2
 
 
-class Detector:
+class Detector(ABC):
     """A small state machine over events. Pure: no torch, no clock, no files.
 
     A detector is built without arguments, lists the events it wants in `listens`, and yields a
@@ -72,8 +84,9 @@ class Detector:
                 self.fact(kind).observe(event)
         return self.observe(event) if isinstance(event, self.listens) else ()
 
+    @abstractmethod
     def observe(self, event: Any) -> Iterable[Finding]:
-        raise TypeError(f"{type(self).__name__} does not observe")
+        """What it says to this event, which is one of those that it listens to."""
 
     def once(self, key: Hashable) -> bool:
         """Whether this is asked for the first time: of one optimizer, one line, one file."""

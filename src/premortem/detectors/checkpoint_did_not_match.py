@@ -1,5 +1,5 @@
+from premortem.amounts import count, some
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.wording import count, some
 from premortem.events import Event, FileLoaded, OptimizerStep, RunEnded, StateLoaded
 
 _MANY = 12  # times as many keys on either side: then a few equal names are a coincidence

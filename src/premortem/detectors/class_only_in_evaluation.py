@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from premortem.amounts import share, some
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled, Event, RunEnded
 from premortem.findings import Finding, Severity
 from premortem.profile.between import only_in, phases
-from premortem.profile.wording import listed, share
 
 
 class ClassOnlyInEvaluation(Detector):
@@ -58,9 +58,9 @@ class ClassOnlyInEvaluation(Detector):
                 names = [label for label, _ in absent]
                 yield self.finding(
                     event,
-                    f"class{'es' if len(names) > 1 else ''} {listed(names)} {'are' if len(names) > 1 else 'is'} never a target in "
+                    f"class{'es' if len(names) > 1 else ''} {some(names)} {'are' if len(names) > 1 else 'is'} never a target in "
                     f"training, and {share(rows, total)} of the evaluation's targets",
-                    cause=f"Of {sum(n for _, n in trained.classes)} training targets none is {listed(names)}; of {total} in "
+                    cause=f"Of {sum(n for _, n in trained.classes)} training targets none is {some(names)}; of {total} in "
                     f"{judged.name}, {rows} are. No row of it is in the training data.",
                     remedy="Count the labels of both splits where they are read, and make the training split again.",
                     classes=names[:20],

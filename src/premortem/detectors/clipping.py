@@ -1,6 +1,7 @@
 """Clipping that does not touch the gradients that a step uses."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from premortem.detectors.base import Card, Detector, Findings, Severity
@@ -42,8 +43,8 @@ class FollowsClipping(Detector):
         if isinstance(event, (StepStats, RunEnded)):
             yield from self.judge(event, over=isinstance(event, RunEnded))
 
-    def judge(self, event: Event, *, over: bool) -> Findings:
-        raise NotImplementedError
+    @abstractmethod
+    def judge(self, event: Event, *, over: bool) -> Findings: ...
 
 
 class ClippedAfterStep(FollowsClipping):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
 from premortem.profile.alone import constants
-from premortem.profile.wording import amount, listed
+from premortem.profile.wording import amount
 
 
 class ColumnIsOneNumber(Detector):
@@ -40,7 +41,7 @@ class ColumnIsOneNumber(Detector):
                 continue
             yield self.finding(
                 event,
-                f"{listed([c.name for c in dead])} {'is' if len(dead) == 1 else 'are'} {amount(dead[0].low)} in all {trained.rows} rows "
+                f"{some([c.name for c in dead])} {'is' if len(dead) == 1 else 'are'} {amount(dead[0].low)} in all {trained.rows} rows "
                 "that were seen: a constant column",
                 cause=f"In {trained.name} a feature has a single value, while the others vary.",
                 remedy="Look at that column in the file: a join that failed, a sensor that stands still, a default.",

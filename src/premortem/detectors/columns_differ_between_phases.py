@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
 from premortem.profile.between import phases, shifts
 from premortem.profile.facts import Profile, Shift
-from premortem.profile.wording import listed, shift
+from premortem.profile.wording import shift
 
 _ENOUGH = 100  # rows in the evaluation
 
@@ -53,7 +54,7 @@ class ColumnsDifferBetweenPhases(Detector):
 
     def _differ(self, event: DataProfiled, trained: Profile, judged: Profile, found: list[Shift]) -> Finding:
         names = [each.column for each in found]
-        also = f"; also {listed(names[1:])} of {len(trained.columns)} columns" if len(names) > 1 else ""
+        also = f"; also {some(names[1:])} of {len(trained.columns)} columns" if len(names) > 1 else ""
         return self.finding(
             event,
             f"{shift(found[0], 'training', 'evaluation')}{also}",

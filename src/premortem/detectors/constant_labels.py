@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -101,7 +102,7 @@ class ConstantLabels(Detector):
         values.discard(event.ignored if event.ignored is not None else -100.0)
         if len(seen.values) < 2:
             seen.values |= values
-        seen.labels += product(event.target_shape)
+        seen.labels += math.prod(event.target_shape)
         seen.calls += 1
         seen.data = seen.data and (event.target_is_data or event.target_is_input)
         seen.head = seen.head and event.input_op in _HEADS
@@ -128,10 +129,3 @@ class ConstantLabels(Detector):
                 labels=seen.labels,
             )
             return
-
-
-def product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total

@@ -1,7 +1,7 @@
+from premortem.amounts import count
 from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates
-from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
 
 

@@ -1,9 +1,9 @@
 from typing import Any
 
+from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates, held_out
-from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
 
 

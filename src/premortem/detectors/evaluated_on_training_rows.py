@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from premortem.amounts import share
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
 from premortem.metric_words import TRAINED
 from premortem.profile.facts import Overlap, Profile
-from premortem.profile.wording import share
 
 _FEWEST = 10  # rows: a few copies are in every collection
 _PART = 0.2  # of the evaluation: small tables have some rows twice by nature

@@ -1,8 +1,8 @@
 """Evaluations with gradients on, or with statistics that no batch went into."""
 
+from premortem.amounts import count
 from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.models import Models
-from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded
 
 

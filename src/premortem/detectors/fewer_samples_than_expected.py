@@ -1,9 +1,9 @@
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
-from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one

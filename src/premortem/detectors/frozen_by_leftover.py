@@ -1,7 +1,8 @@
 from collections import Counter
 
+from premortem.amounts import count
 from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.wording import count, parameters_of, place, where
+from premortem.detectors.shared.wording import parameters_of, place, where
 from premortem.events import (
     Custody,
     Event,

@@ -1,8 +1,8 @@
 from collections import Counter
 
+from premortem.amounts import count
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
-from premortem.detectors.shared.wording import count
 from premortem.events import Custody, Event, Hidden, Link, ModelSeen
 
 

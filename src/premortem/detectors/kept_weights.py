@@ -1,7 +1,7 @@
 """Weights that were kept, and are not what they were kept for."""
 
+from premortem.amounts import count
 from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.wording import count
 from premortem.events import AliasKept, CheckpointSaved, Event, StateLoaded
 
 

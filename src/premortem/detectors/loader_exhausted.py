@@ -1,9 +1,9 @@
 import math
 from dataclasses import dataclass, field
 
+from premortem.amounts import count
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, counted, kind_of
-from premortem.detectors.shared.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
 from premortem.metric_words import LOSSES, TRAINED
 

@@ -1,7 +1,7 @@
 """What was loaded is damaged, incomplete, in the wrong place, or was overwritten afterwards."""
 
+from premortem.amounts import some
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.wording import some
 from premortem.events import (
     Event,
     LoadChecked,

@@ -1,5 +1,5 @@
+from premortem.amounts import count
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
-from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     Detached,

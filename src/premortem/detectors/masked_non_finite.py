@@ -9,7 +9,7 @@ from dataclasses import replace
 from premortem.cards import Card
 from premortem.derived.certificate import advice, certainty, evidence, sentence
 from premortem.derived.failures import better
-from premortem.detectors.base import THRICE, TWICE, Detector
+from premortem.detectors.base import NOT_FINITE, THRICE, TWICE, Detector
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,
@@ -63,13 +63,7 @@ class MaskedNonFinite(Detector):
             "non-finite-training",
             "weights-stay-non-finite",
             "overflow",
-            "metric-frozen",
-            "metric-not-finite",
-            "raw-scores-in-bce",
-            "update-refused",
-            "statistics-not-finite",
-            "loss-not-finite",
-            "refused-too-often",
+            *NOT_FINITE,
             "plateau-fed-non-finite",
             "evaluated-copy-never-changes",
             "updates-too-small",

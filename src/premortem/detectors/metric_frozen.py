@@ -1,8 +1,8 @@
 from dataclasses import dataclass, field
 
+from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, digits, kind_of
-from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 

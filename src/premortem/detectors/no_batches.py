@@ -1,9 +1,9 @@
 from collections import Counter
 
+from premortem.amounts import count
 from premortem.detectors.base import THRICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.printed import MOST_KINDS, counted, kind_of
-from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     BatchDrawn,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from premortem.cards import Card
 from premortem.derived.certificate import blame, certainty, data, samples
 from premortem.derived.failures import TrainingFailed
-from premortem.detectors.base import Detector
+from premortem.detectors.base import NOT_FINITE, Detector
 from premortem.findings import Finding, Severity
 
 _DATA = "Model and weights were in order before; the numbers that broke the run came in with the data."
@@ -41,13 +41,7 @@ class NonFiniteInput(Detector):
             "weights-stay-non-finite",
             "overflow",
             "plateau-fed-non-finite",
-            "metric-frozen",
-            "metric-not-finite",
-            "raw-scores-in-bce",
-            "update-refused",
-            "statistics-not-finite",
-            "loss-not-finite",
-            "refused-too-often",
+            *NOT_FINITE,
             "unnormalised-inputs",
             "exploding-gradients",
             "dead-units",

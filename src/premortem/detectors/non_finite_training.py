@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from premortem.cards import Card
 from premortem.derived.certificate import advice, blame, certainty, sentence
 from premortem.derived.failures import TrainingFailed
-from premortem.detectors.base import Detector
+from premortem.detectors.base import NOT_FINITE, Detector
 from premortem.detectors.non_finite_input import blamed
 from premortem.detectors.overflow import overflowed_at_once
 from premortem.detectors.shared.models import Models
@@ -43,13 +43,7 @@ class NonFiniteTraining(Detector):
         explains=(
             "weights-stay-non-finite",
             "plateau-fed-non-finite",
-            "metric-frozen",
-            "metric-not-finite",
-            "raw-scores-in-bce",
-            "update-refused",
-            "statistics-not-finite",
-            "loss-not-finite",
-            "refused-too-often",
+            *NOT_FINITE,
             "dead-units",
             "poisoned-checkpoint",
             "scheduler-stepped-per-epoch",  # it was held back with the refused steps

@@ -1,5 +1,6 @@
+from premortem.amounts import count
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
-from premortem.detectors.shared.wording import count, parameters_of
+from premortem.detectors.shared.wording import parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
 
 

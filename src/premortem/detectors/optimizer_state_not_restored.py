@@ -1,8 +1,8 @@
+from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.printed import counter
 from premortem.detectors.shared.resuming import FIRST_RESUMED, goes_on
-from premortem.detectors.shared.wording import count
 from premortem.events import (
     Event,
     FileLoaded,

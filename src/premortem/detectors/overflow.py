@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from premortem.cards import Card
 from premortem.derived.certificate import EXPONENTIAL, advice, blame, certainty, sentence
 from premortem.derived.failures import TrainingFailed
-from premortem.detectors.base import Detector
+from premortem.detectors.base import NOT_FINITE, Detector
 from premortem.events import Event, RunEnded
 from premortem.findings import Finding, Severity
 
@@ -41,13 +41,7 @@ class Overflow(Detector):
             "weights-stay-non-finite",
             "plateau-fed-non-finite",
             "exploding-gradients",
-            "metric-frozen",
-            "metric-not-finite",
-            "raw-scores-in-bce",
-            "update-refused",
-            "statistics-not-finite",
-            "loss-not-finite",
-            "refused-too-often",
+            *NOT_FINITE,
             "poisoned-checkpoint",
         ),
         explains_later=("checkpoint-non-finite",),

@@ -1,7 +1,8 @@
+from premortem.amounts import count
 from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.shared.optimizers import Optimizers
-from premortem.detectors.shared.wording import count, parameters_of, where
+from premortem.detectors.shared.wording import parameters_of, where
 from premortem.events import (
     Custody,
     Event,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
-from premortem.profile.wording import listed, placeholder
+from premortem.profile.wording import placeholder
 
 
 class PlaceholderTakenForAValue(Detector):
@@ -51,7 +52,7 @@ class PlaceholderTakenForAValue(Detector):
             if not found or not self.once(trained.name):
                 continue
             names = [each.column for each in found]
-            also = f"; so have {listed(names[1:])}" if len(names) > 1 else ""
+            also = f"; so have {some(names[1:])}" if len(names) > 1 else ""
             yield self.finding(
                 event,
                 f"{placeholder(found[0])}{also}",

@@ -32,7 +32,6 @@ class Plateau:
     counts: set[int] | None = None  # ways to split the evaluation for which every metric is k / n so far
     cut_at: Site | None = None
     cut: tuple[float, float] | None = None
-    cut_step: int = 0
 
 
 class PlateauWrongMode(Detector):
@@ -127,7 +126,7 @@ class PlateauWrongMode(Detector):
         plateau.counts = ways if plateau.counts is None else plateau.counts & ways
         self._trained.clear()
         if event.after < event.before:
-            plateau.cut, plateau.cut_at, plateau.cut_step = (event.before, event.after), event.at, event.step
+            plateau.cut, plateau.cut_at = (event.before, event.after), event.at
 
     def _judge(self, event: Event) -> Findings:
         for key, plateau in self._plateaus.items():

@@ -1,7 +1,7 @@
 """Checkpoints that cannot be written, do not stay where they are, or should not be written."""
 
+from premortem.amounts import count, some
 from premortem.detectors.base import Card, Certainty, Detector, Findings, Severity
-from premortem.detectors.shared.wording import count, some
 from premortem.events import DeadlineMet, MirrorSeen, RoomShort, SaveChecked, StorageSeen
 
 

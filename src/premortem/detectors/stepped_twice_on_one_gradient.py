@@ -1,7 +1,7 @@
+from premortem.amounts import count, some
 from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.optimizers import Optimizers
-from premortem.detectors.shared.wording import count, some
 from premortem.events import Backward, Event, OptimizerStep, ZeroGrad
 
 

@@ -1,9 +1,9 @@
 from dataclasses import dataclass, field
 
+from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.optimizers import Optimizers
-from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     Event,

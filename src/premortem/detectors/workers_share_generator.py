@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
+from premortem.amounts import count
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
 
 

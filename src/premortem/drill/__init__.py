@@ -6,7 +6,7 @@ became another one; then premortem must have told it.
 
     director.py   launches, one process each (`scriptrun/`); what they write is thrown away
       mutated_script.py   witness, premortem, the change, then the script
-      witness.py    fingerprints of the weights, counts, times; ends the run at the limit
+      true_counts.py      fingerprints of the weights, counts, times; ends the run at the limit
     scoring.py    pure: what was heard -> took effect? caught? family right?
     page.py       for people and as JSON
 """

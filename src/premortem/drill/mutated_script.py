@@ -15,7 +15,8 @@ from typing import Any
 from premortem.drill.order import Order
 from premortem.findings import Finding
 from premortem.program.running import Ending
-from premortem.run.launch import RunOptions, Supervision
+from premortem.run.options import RunOptions
+from premortem.run.supervision import Supervision
 from premortem.scriptrun.script_process import Played
 from premortem.terminal.console import Console
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -65,8 +64,3 @@ def sealed(kind: type[Event]) -> type[Event]:
         twin = type(kind.__name__, (kind,), own)
         _SEALED[kind] = _SEALED[twin] = twin
     return _SEALED[kind]
-
-
-def all_events() -> Iterator[type[Event]]:
-    """Every kind of event there is."""
-    yield from Event.__subclasses__()

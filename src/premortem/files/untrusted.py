@@ -72,6 +72,11 @@ def why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def not_strict(word: str) -> None:
+    """For `loads(..., parse_constant=not_strict)`: Python reads NaN and Infinity, which are not JSON."""
+    raise ValueError(f"{word} is not JSON")
+
+
 def loads(text: str | bytes | bytearray, *, depth: int = DEPTH, **how: Any) -> Any:
     """`json.loads`, but what is nested too deeply is a ValueError like everything else that is wrong with it."""
     try:

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from premortem.fit.reductions import rounded_up
+
 _LOW = (torch.bfloat16, torch.float16)
 _PROCESSORS = 132  # of an H100 or H200
 _TILE = 128  # channels and filters that are computed together
@@ -129,7 +131,12 @@ class _Shapes(NamedTuple):
         if y:
             size += 0 if last and full[1] else _padded(self.y, to)
         if weight and not (last and all(full)):
-            size += _up(self.filters, to) * _up(self.channels, to) * self.taps * self.x.element_size()
+            size += (
+                rounded_up(self.filters, to)
+                * rounded_up(self.channels, to)
+                * self.taps
+                * self.x.element_size()
+            )
         return size
 
 
@@ -209,8 +216,8 @@ def _parts(c: _Shapes, processors: int) -> int:
     """A weight's gradient is summed up in as many parts as the card has processors for; they are kept in 32 bits."""
     if not c.low and c.taps == 49:
         return 7 * c.weight.numel() * 4 if c.filters < 512 or c.channels < 96 else 0
-    wide = min(_TILE, _up(c.channels, 64))
-    tall = min(_TILE**2 // wide, _up(c.filters, 64))
+    wide = min(_TILE, rounded_up(c.channels, 64))
+    tall = min(_TILE**2 // wide, rounded_up(c.filters, 64))
     tiles = -(-c.filters // tall) * -(-c.channels // wide) * c.taps
     parts = min(processors // max(tiles, 1), c.places // (tall * wide // 2 if c.low else 1024))
     kept = parts * tiles if parts > 1 else 0
@@ -220,13 +227,9 @@ def _parts(c: _Shapes, processors: int) -> int:
     return kept * tall * wide * 4
 
 
-def _up(n: int, to: int) -> int:
-    return -(-n // to) * to
-
-
 def _padded(x: Tensor, to: int) -> int:
     """With as many channels as the kernels read at once."""
-    return _size(x) // max(x.shape[1], 1) * _up(x.shape[1], to)
+    return _size(x) // max(x.shape[1], 1) * rounded_up(x.shape[1], to)
 
 
 def _size(x: Tensor) -> int:

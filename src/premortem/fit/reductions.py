@@ -7,6 +7,7 @@ Follows how torch's reduction kernel chooses its launch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from premortem.fit.gpus import Gpu
@@ -30,8 +31,8 @@ def buffer(
     outer = _merged([(stride, size) for stride, size, gone in sizes if not gone])
     if not inner:
         return 0
-    outputs = _product(size for _, size in outer)
-    inputs = _product(size for _, size in inner)
+    outputs = math.prod(size for _, size in outer)
+    inputs = math.prod(size for _, size in inner)
     along = not outer or inner[0][0] < outer[0][0]
     width, height = (inputs, outputs) if along else (outputs, inputs)
     vector = 1
@@ -87,8 +88,6 @@ def _power_below(number: int) -> int:
     return 1 << max(number.bit_length() - 1, 0)
 
 
-def _product(numbers: object) -> int:
-    found = 1
-    for number in numbers:  # type: ignore[attr-defined]
-        found *= number
-    return found
+def rounded_up(number: int, step: int) -> int:
+    """To a multiple of the step."""
+    return -(-number // step) * step

@@ -89,12 +89,12 @@ def _flash_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     batch, heads, length, size = args[1].shape
     if gpu.capability[0] in _CUDNN_ATTENDS and size <= _CUDNN_WIDEST:
         return int(4 * batch * heads * length * (size + 1)) + _COUNTERS
-    return int(4 * batch * heads * _up(length, 128) * (_up(size, 32) + 1))
+    return int(4 * batch * heads * reductions.rounded_up(length, 128) * (reductions.rounded_up(size, 32) + 1))
 
 
 def _efficient_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     batch, heads, length, _ = args[1].shape
-    return int(4 * batch * heads * _up(length, 32))
+    return int(4 * batch * heads * reductions.rounded_up(length, 32))
 
 
 def _softmax_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
@@ -169,7 +169,3 @@ _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "sort": _sort,
     "argsort": _sort,
 }
-
-
-def _up(number: int, step: int) -> int:
-    return -(-number // step) * step

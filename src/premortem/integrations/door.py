@@ -6,7 +6,8 @@ import atexit
 from typing import Any
 
 from premortem.findings import Finding
-from premortem.run.watcher import watch, watched
+from premortem.run.watch import watch
+from premortem.run.watcher import watched
 
 
 class Door:

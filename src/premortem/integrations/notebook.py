@@ -14,7 +14,7 @@ from typing import Any
 from premortem.command_line import Parser
 from premortem.errors import PremortemError
 from premortem.notebook.ipython import Lines, face
-from premortem.run.watcher import watch
+from premortem.run.watch import watch
 
 
 def load_ipython_extension(shell: Any) -> None:

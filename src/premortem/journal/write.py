@@ -360,10 +360,9 @@ def _commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
         for statement, row in rows:
             connection.execute(statement, row)
         connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
+    finally:
+        if connection.in_transaction:  # something was raised
             connection.execute("ROLLBACK")
-        raise
 
 
 def _thinned(entries: Sequence[Entry], seen: Counter[int]) -> Sequence[Entry]:

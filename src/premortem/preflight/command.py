@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, silencing, split
+from premortem.command_line import Parser, silencing, split, starting_a_script
 
 
 def parser() -> Parser:
@@ -33,8 +33,7 @@ def parser() -> Parser:
     add("--json", type=Path, metavar="FILE.json", help="write the whole page to this file")
     add("--strict", action="store_true", help="exit with 1 for warnings too")
     silencing(made)
-    add("--quiet", action="store_true", help="print nothing")
-    add("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    starting_a_script(made)
     return made
 
 

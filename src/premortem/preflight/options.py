@@ -18,7 +18,6 @@ class Option:
     convert: str  # "float", "bool", "str2bool"; "" when nothing converts
     action: str
     default: object  # a literal; None when there is none or it is computed
-    has_default: bool
     choices: bool
     given: str | None  # on the command line, as text
     file: str
@@ -57,7 +56,6 @@ def _declared(source: Source, argv: list[str]) -> Iterator[Option]:
             convert=last_name(convert) if (convert := argument(call, "type")) is not None else "",
             action=word if isinstance(word, str) else last_name(action) if action is not None else "",
             default=constant(default),
-            has_default=default is not None,
             choices=argument(call, "choices") is not None,
             given=_given(names, argv) if names[0].startswith("-") else None,
             file=source.path,

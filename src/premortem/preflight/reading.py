@@ -43,7 +43,7 @@ for name in names:
         else:
             specs = (finder.find_spec(name, None) for finder in sys.meta_path)
             spec = next((spec for spec in specs if spec is not None), None)
-    except Exception:
+    except Exception:  # whatever an import hook of this environment raises: the name is not found through it
         spec = None
     if spec is not None:
         found[name] = [spec.origin, [str(p) for p in spec.submodule_search_locations or ()]]

@@ -173,7 +173,7 @@ class Attachment:
         for thing in objects:
             with self.session.looking_at("introduce"):
                 if isinstance(thing, nn.Module):
-                    self.models.introduce(thing)
+                    self.models.registry.introduce(thing)
                 elif isinstance(thing, Optimizer):
                     self.optimizers.introduce(thing)
 

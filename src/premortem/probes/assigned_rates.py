@@ -6,7 +6,7 @@ import weakref
 
 from torch.optim.optimizer import Optimizer
 
-from premortem.probes.optimizers import number
+from premortem.probes.optimizer_construction import number
 
 
 class Assigned:

@@ -60,7 +60,7 @@ class Backwards:
     def _differentiated(self, *args: Any, **kwargs: Any) -> None:
         """`autograd.grad` (an attack, a penalty, an inner loop) uses forwards as a backward does."""
         self.session.passes += 1
-        used = self.models.used()
+        used = self.models.graphs.used()
         if used:
             self.session.emit(GradTaken(step=self.session.step, at=user_site(), forwards=used))
 
@@ -138,7 +138,7 @@ class Backwards:
         return None
 
     def _starts(self, tensors: Any, at: Site | None) -> bool:
-        self._untrained = self.models.untrained()
+        self._untrained = self.models.graphs.untrained()
         self.byhand.backward_starts(at)
         roots = tensors_in(tensors)
         self.session.rest.backwards += 1
@@ -153,12 +153,12 @@ class Backwards:
                 tag = Tag()
                 node.metadata["premortem"] = tag
                 self._tags.append(weakref.ref(tag))
-        return self.optimizers.backward_starts()
+        return self.optimizers.gradients.backward_starts()
 
     def _walk(self, loss: torch.Tensor, at: Site | None) -> None:
         found = walk(loss)
         keys = self.session.parameters
-        names = self.models.names()
+        names = self.models.registry.names()
         reached = {key for leaf in found.leaves if (key := keys.known(leaf)) is not None}
         self.reached |= reached
         self.looked = True
@@ -190,7 +190,7 @@ class Backwards:
         return tuple(
             Loose(
                 keys.of(leaf),
-                user_name(leaf) or self.models.owner_name(leaf),
+                user_name(leaf) or self.models.registry.owner_name(leaf),
                 tuple(leaf.shape),
                 leaf._version,
                 hash(tuple(sampled(leaf, 8))),
@@ -206,7 +206,7 @@ class Backwards:
         value = float(loss) if loss is not None and loss.device.type == "cpu" else None
         if loss is not None:
             self.losses.append(unscaled(roots[0]))
-        reached = self.optimizers.backward_ended(at, value, root.scaled)
+        reached = self.optimizers.gradients.backward_ended(at, value, root.scaled)
         self.byhand.backward_ended()
         self.session.emit(
             Backward(
@@ -221,8 +221,8 @@ class Backwards:
                 scaled=root.scaled,
                 untrained=self._untrained,
                 alive=self._alive(),
-                kept=self.models.kept(),
-                inside=self.models.kept_inside() if self.session.auditing else (0, 0),
+                kept=self.models.graphs.kept(),
+                inside=self.models.graphs.kept_inside() if self.session.auditing else (0, 0),
                 error=error,
                 grads_finite=None if error else self.nonfinite_origin.after(value, at),
             )

@@ -9,7 +9,8 @@ from torch.nn import utils
 from torch.nn.utils import clip_grad
 
 from premortem.events import Clip
-from premortem.probes.optimizers import Optimizers, Track
+from premortem.probes.gradient_track import Track
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
 
 
@@ -47,7 +48,7 @@ class Clipping:
 
     def _tell(self, kind: str, limit: float, norm: float | None) -> None:
         self._count()
-        self.optimizers.gradients_replaced()
+        self.optimizers.gradients.replaced()
         tracks = [track for track in self.optimizers.live() if track.steps]
         self.session.emit(
             Clip(

@@ -32,7 +32,8 @@ from premortem.probes.experiment_table import (
     without_effect,
 )
 from premortem.probes.microscope_schedule import among_ranks
-from premortem.probes.modules import Model, Models
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pure_forward import apart, may_repeat
 from premortem.probes.recent_data import Recent

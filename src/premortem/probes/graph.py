@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -197,11 +198,13 @@ def stretched(node: Any, name: str) -> list[Broadcast]:
         return []  # two things that are learned, each against each: a pairwise loss
     for index, child in enumerate(children):
         inner, shape = seen_through(child)
-        if (inner or weighed(node, name, index, shape)) and shape and product(result) > product(shape):
+        if (inner or weighed(node, name, index, shape)) and shape and math.prod(result) > math.prod(shape):
             n = shape[0]
-            if n > 1 and sum(size == n for size in result) >= 2 and product(result) == product(shape) * n:
+            if n > 1 and sum(size == n for size in result) >= 2 and math.prod(result) == math.prod(shape) * n:
                 return [Broadcast(name.lower(), (shape,), result)]
-            if inner and product(shape) == 1 and name in {"Sub", "Rsub"}:  # one prediction for a whole batch
+            if (
+                inner and math.prod(shape) == 1 and name in {"Sub", "Rsub"}
+            ):  # one prediction for a whole batch
                 return [Broadcast(name.lower(), (shape,), result)]
     return []
 
@@ -233,13 +236,6 @@ def seen_through(node: Any) -> tuple[bool, tuple[int, ...] | None]:
         node = node.next_functions[0][0] if node.next_functions else None
         hops += 1
     return False, shape
-
-
-def product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def negated(start: Any) -> bool:

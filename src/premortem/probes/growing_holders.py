@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import sys
 import types
@@ -14,6 +15,7 @@ import torch
 from torch import nn
 
 from premortem.events import Kept, Site
+from premortem.probes.frame_variables import variables
 from premortem.probes.graph import past_steps
 from premortem.probes.session import code_kind
 from premortem.probes.source import tree_of
@@ -73,13 +75,14 @@ def _frames(error: BaseException | None) -> Iterator[types.FrameType]:
 
 
 def _variables(frame: types.FrameType) -> Iterator[tuple[str, Any]]:
-    yield from list(frame.f_locals.items())
-    owner = frame.f_locals.get("self")
+    own = variables(frame)
+    yield from own.items()
+    owner = own.get("self")
     if owner is not None:
         for name, value in list(getattr(owner, "__dict__", {}).items()):
             if not (isinstance(owner, nn.Module) and name.startswith("_")):
                 yield f"self.{name}", value
-    if frame.f_locals is not frame.f_globals:
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # else these were all
         yield from list(frame.f_globals.items())
 
 

@@ -15,7 +15,8 @@ from premortem.events import DataProfiled
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
-from premortem.probes.modules import Model, Models
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
 from premortem.probes.rows import Holder, holders, labels_of, rows_of
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
@@ -145,7 +146,7 @@ class Inflow:
 
     def _look(self, model: Model, grad: bool, inputs: list[torch.Tensor], batch: Any) -> None:
         first = inputs[0]
-        if first.requires_grad or self.models._source([first]) is not None:
+        if first.requires_grad or self.models.graphs.source([first]) is not None:
             return
         seen = first
         if first.device.type != "cpu" and batch is not None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from premortem.events import AliasKept, Site
+from premortem.probes.frame_variables import variables
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, is_user_code
 from premortem.probes.source import tree_of
@@ -73,7 +74,7 @@ class Keeping:
 
 def value_of(frame: types.FrameType, dotted: str) -> Any:
     first, *rest = dotted.split(".")
-    value = frame.f_locals.get(first, frame.f_globals.get(first))
+    value = variables(frame).get(first, frame.f_globals.get(first))
     for name in rest:
         value = getattr(value, "__dict__", {}).get(name) or getattr(value, "_modules", {}).get(name)
     return value

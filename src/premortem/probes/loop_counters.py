@@ -7,6 +7,7 @@ import sys
 import types
 from collections.abc import Iterator
 
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code
 from premortem.probes.source import tree_of
 
@@ -26,9 +27,10 @@ def loop_counters(frames: list[types.FrameType]) -> tuple[tuple[str, int], ...]:
     """Whole numbers that the running loops count with, outermost first."""
     found: dict[str, int] = {}
     for frame in reversed(frames):
+        own = variables(frame)
         for loop in loops_around(frame.f_code.co_filename, frame.f_lineno):
             for name in counters_of(loop):
-                value = frame.f_locals.get(name)
+                value = own.get(name)
                 if type(value) is int:
                     found.setdefault(name, value)
     return tuple(found.items())

@@ -14,7 +14,8 @@ from torch.nn import functional
 from premortem.events import LossCall, Site
 from premortem.probes.graph import maker
 from premortem.probes.label_information import Pairs
-from premortem.probes.modules import Model, Models
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
 from premortem.probes.padding import padding_of

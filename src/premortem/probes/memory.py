@@ -21,8 +21,10 @@ from torch import nn
 
 from premortem.events import OutOfMemory, Site
 from premortem.probes.backward import Backwards
+from premortem.probes.frame_variables import variables
 from premortem.probes.growing_holders import keepers
-from premortem.probes.modules import Model, Models
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.places import CALL, Directory, Place, here
 from premortem.probes.session import Session, is_user_code, user_site
@@ -104,7 +106,7 @@ class Memory:
 
     def install(self) -> None:
         self.models.on_call.append(self._called)
-        self.models.on_layer.append(self._layer)
+        self.models.layers.on_layer.append(self._layer)
         self.models.out_of_memory = self._in_forward
         self.backwards.out_of_memory = self._in_backward
         self.optimizers.after_step.append(self._after_step)
@@ -262,7 +264,7 @@ def raised_at(error: BaseException | None) -> Place:
     while trace is not None:
         code = trace.tb_frame.f_code
         if code is CALL:
-            module = trace.tb_frame.f_locals.get("self")
+            module = variables(trace.tb_frame).get("self")
             root = root or module
         if is_user_code(code.co_filename):
             site = Site(code.co_filename, trace.tb_lineno, code.co_name)

@@ -45,7 +45,6 @@ class NonFiniteOrigin:
         self.microscope_schedule = MicroscopeSchedule(session, models)
         self._open = False  # since the last finite step
         self._certified = False  # ... and the microscope has seen it
-        self.gradients_finite = True  # so were the last ones
         self.loss_broken = False  # one that was sent backward since the last step
         self._hidden: tuple[Masked, NonFinite | None] | None = None  # a gradient that a hook asked about
 
@@ -191,7 +190,7 @@ class NonFiniteOrigin:
         seen = self.microscope_schedule.certificate()
         if seen is not None and seen.stage != "weights":
             return self._as_event(seen, value)
-        names = self.models.names()
+        names = self.models.registry.names()
         broken = ""
         for key in self.models.in_training:
             module = self.models.known[key].module()

@@ -326,7 +326,7 @@ class OpAudit:
             result = original(*args, **kwargs)
             if self.models.depth and isinstance(result, torch.Tensor):
                 with self.session.looking_at("lens"):
-                    self.models.activation(op, result, saturation(op, result))
+                    self.models.layers.activation(op, result, saturation(op, result))
             return result
 
         return wrapper

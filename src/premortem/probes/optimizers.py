@@ -1,167 +1,25 @@
-"""Optimizers: what they hold, when they step, what became of the gradients in between."""
+"""Optimizers: which there are, when they step, and what became of the gradients that a step uses."""
 
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.optim.optimizer import Optimizer
 
-from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
+from premortem.events import OptimizerStep, Site
 from premortem.points import after_optimizer_steps, before_optimizer_steps, unseen
 from premortem.probes.fused_scaling import left_out, scale_of
-from premortem.probes.session import Session, sampled, user_site
+from premortem.probes.gradient_history import GradientHistory
+from premortem.probes.gradient_track import FEW_SENTINELS, MOST_SENTINELS, Track, same_gradients
+from premortem.probes.optimizer_construction import OptimizerConstruction, number, stray_rate
+from premortem.probes.session import Session, user_site
 from premortem.probes.source import over_micro_batches, under_modulo
 
-_MOST_SENTINELS = 48  # in the audit gear
-_FEW_SENTINELS = 4  # in cruise, where six looks a step at each of them would be felt
 _COUNTED_EVERY = 8  # steps, in cruise, after which the parameters with a gradient are counted again
-_GLANCES = 3
 _LEISURE = 0.02  # seconds
-
-
-class Track:
-    """What happened to one optimizer's gradients since its last step."""
-
-    __slots__ = (
-        "__weakref__",
-        "after_backward",
-        "after_step",
-        "after_zero",
-        "backwards",
-        "built",
-        "built_at",
-        "cleared",
-        "counted",
-        "counts",
-        "emptied",
-        "glances",
-        "key",
-        "most",
-        "nonzero",
-        "optimizer",
-        "pending",
-        "rates",
-        "reused",
-        "scaled",
-        "sentinels",
-        "sites",
-        "steps",
-        "touched",
-        "untold",
-        "values",
-        "weighed",
-        "written",
-    )
-
-    def __init__(self, optimizer: Optimizer, key: int, built: int, at: Site | None) -> None:
-        self.optimizer = weakref.ref(optimizer)
-        self.key = key
-        self.built = built
-        self.built_at = at
-        self.steps = 0
-        self.untold = 0  # of them, since the last one that was told
-        self.written = self.weighed = 0  # versions, at the last step: of a gradient, and of its weight
-        self.pending = 0  # backward calls whose gradients are in the sum: since the last clearing
-        self.counted = (0, 0)  # trainable parameters, and how many of them had a gradient at the last step
-        self.emptied = self.touched = self.reused = False
-        self.nonzero = False  # the last backward left a gradient that is not zero (audit)
-        self.counts: set[tuple[int, int]] = set()
-        self.glances: list[Any] = []
-        self.rates: list[Any] = []  # the very objects its groups held as learning rates at the last step
-        self.most = _MOST_SENTINELS
-        self.choose()
-        self.reset()
-
-    def look_at(self, most: int) -> None:
-        """Between two steps: how many sentinels the next one is watched by."""
-        if most != self.most:
-            self.most = most
-            self.choose()
-
-    def choose(self) -> None:
-        """A few parameters stand for all: every one of a small optimizer, an even spread of a large one."""
-        optimizer = self.optimizer()
-        held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
-        held = [p for p in held if isinstance(p, torch.Tensor)]
-        stride = max(1, len(held) // self.most)
-        self.sentinels = [weakref.ref(p) for p in held[::stride]]
-        self.after_step: list[Any] = [None] * len(self.sentinels)
-        self.after_backward: list[Any] = [None] * len(self.sentinels)
-        self.after_zero: list[Any] | None = None  # set while nothing came after a clearing
-
-    def rewritten(self, rates: list[Any]) -> bool:
-        """Whether every rate is another object than at the last step: somebody assigned it, if only the same value."""
-        before, self.rates = self.rates, rates
-        return bool(before) and all(old is not new for old, new in zip(before, rates, strict=False))
-
-    def reset(self) -> None:
-        self.backwards = 0
-        self.scaled = False
-        self.sites: list[Site] = []
-        self.values: list[float | None] = []
-        self.cleared = False
-
-    def ended(self) -> None:
-        """A step is over: what follows is measured from here."""
-        self.after_step = now = self.marks()
-        self.reset()
-        if all(mark is None for mark in now):  # it clears its gradients itself
-            self.cleared = True
-            self.pending = 0
-
-    def marks(self) -> list[Any]:
-        """Identity and version of each sentinel's gradient: changes when it is written or replaced."""
-        return [
-            None if (p := reference()) is None or (grad := p.grad) is None else (id(grad), grad._version)
-            for reference in self.sentinels
-        ]
-
-    def trace(self) -> tuple[int, int]:
-        """Right before a step: how often a gradient, and its weight, were written since the last one. Whoever accumulates,
-        clips, does not clear, or sets weights by hand shows in these two numbers."""
-        p = self.sentinels[0]() if self.sentinels else None
-        if p is None:
-            return 0, 0
-        grad = p.grad
-        written, weighed = -1 if grad is None else grad._version, p._version
-        trace = written - self.written if written > self.written else written, weighed - self.weighed
-        self.written, self.weighed = written, weighed
-        return trace
-
-    def count(self) -> None:
-        optimizer = self.optimizer()
-        groups = optimizer.param_groups if optimizer is not None else []
-        held = [p for group in groups for p in group["params"] if p.requires_grad]
-        self.counted = (len(held), len([p for p in held if p.grad is not None]))
-
-    def glance(self) -> list[Any]:
-        """A few values of a few sentinels (versions where a look would wait for the device)."""
-        found = [p for reference in self.sentinels[:_GLANCES] if (p := reference()) is not None]
-        return [(p._version, sampled(p, 2) if p.device.type == "cpu" else None) for p in found]
-
-    def values_moved(self) -> bool:
-        """Whether somebody wrote the weights since the last backward pass."""
-        return bool(self.glances) and self.glance() != self.glances
-
-    def all_zero(self) -> bool:
-        """Whether every gradient is zero. Reads memory: for the audit gear."""
-        optimizer = self.optimizer()
-        held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
-        return not any(
-            p.grad is not None and (p.grad.layout != torch.strided or bool(p.grad.any())) for p in held
-        )
-
-    def left_empty(self, now: list[Any]) -> bool:
-        """Every gradient that the last backward pass left was cleared since, and not put back by hand."""
-        zeroed = self.after_zero or [None] * len(now)
-        pairs = [
-            (n, z) for n, z, had in zip(now, zeroed, self.after_backward, strict=False) if had is not None
-        ]
-        return bool(self.backwards and pairs) and all(n is None or n == z for n, z in pairs)
 
 
 class Optimizers:
@@ -170,6 +28,8 @@ class Optimizers:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.tracks: dict[int, Track] = {}
+        self.gradients = GradientHistory(session, self)
+        self._construction = OptimizerConstruction(session, self)
         self.inside: int | None = None  # key of the optimizer that is stepping right now
         self.met: list[Any] = []  # called with each optimizer when it is first seen
         self.was_refused = False  # the last step was not made
@@ -188,25 +48,11 @@ class Optimizers:
         self._stepping: list[int] = []
         self._left_out = False  # a scaler has the kernel leave out the step that is being made: it is none
         self._hooks: list[Callable[[], None]] = []
-        self._failed: set[int] = set()  # optimizers whose constructor raised
         self._trace: tuple[int, int] | None = None  # of the step that is being made
 
     def install(self) -> None:
-        session = self.session
-        session.patch(Optimizer, "__init__", self._wrap_init)
-        for cls in vars(torch.optim).values():
-            if isinstance(cls, type) and issubclass(cls, Optimizer) and cls is not Optimizer:
-                if "__init__" in vars(cls):
-                    session.patch(cls, "__init__", self._wrap_arguments)
-        session.around(Optimizer, "add_param_group", after=self._group_added)
-        for owner in (Optimizer, torch.nn.Module):
-            session.around(
-                owner,
-                "zero_grad",
-                before=self._zero_before,
-                after=self._zero_after,
-                quiet=session.rest.clears,
-            )
+        self._construction.install()
+        self.gradients.install()
         self.listen()
 
     def listen(self) -> None:
@@ -217,137 +63,23 @@ class Optimizers:
             take_off()
         self._hooks.clear()
 
-    # -- construction ---------------------------------------------------------------------
-
-    def _wrap_init(self, original: Any) -> Any:
-        def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            try:
-                original(optimizer, *args, **kwargs)
-            except Exception as error:
-                if self.session.listening():
-                    with self.session.looking_at("optimizer built"):
-                        self._built(optimizer, user_site(beyond=optimizer), error=str(error))
-                raise
-            if self.session.listening():
-                with self.session.looking_at("optimizer built"):
-                    self._built(optimizer, user_site(beyond=optimizer))
-
-        return __init__
-
-    def _wrap_arguments(self, original: Any) -> Any:
-        """torch's own optimizers check their arguments before `Optimizer.__init__` is reached."""
-
-        def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            try:
-                original(optimizer, *args, **kwargs)
-            except Exception as error:
-                if self.session.listening():
-                    with self.session.looking_at("optimizer built"):
-                        lr = kwargs.get("lr", args[1] if len(args) > 1 else None)
-                        self._built(optimizer, user_site(), error=str(error), lr=lr)
-                raise
-
-        return __init__
+    # -- which there are ------------------------------------------------------------------
 
     def introduce(self, optimizer: Optimizer) -> None:
-        self._built(optimizer, None)
+        """It was built before the probes came."""
+        self._construction.built(optimizer, None)
 
-    def _built(
-        self, optimizer: Optimizer, at: Site | None, again: bool = False, error: str = "", lr: Any = None
-    ) -> None:
+    def track(self, optimizer: Optimizer) -> Track:
         key = self.session.optimizers.of(optimizer)
-        if error:
-            if key in self._failed:  # told where it was raised first
-                return
-            self._failed.add(key)
-        if not error and not again:
-            self._follow(optimizer, key, at)
-            self.session.look_closer()
-        elif again:
-            self.tracks[key].choose()
-        groups = getattr(optimizer, "param_groups", [])
-        defaults = getattr(optimizer, "defaults", {})
-        rates = (lr, defaults.get("lr"), *(group.get("lr") for group in groups))
-        self.session.emit(
-            OptimizerBuilt(
-                step=self.session.step,
-                at=at,
-                optimizer=key,
-                kind=type(optimizer).__name__,
-                groups=tuple(self._group(group) for group in groups),
-                fused=bool(defaults.get("fused")),
-                maximize=bool(defaults.get("maximize")),
-                lr_text=next((rate for rate in rates if isinstance(rate, str)), ""),
-                frozen=tuple(
-                    self.session.parameters.of(p)
-                    for group in groups
-                    for p in group["params"]
-                    if isinstance(p, torch.Tensor) and not p.requires_grad
-                ),
-                again=again,
-                error=error,
-            )
-        )
+        known = self.tracks.get(key)
+        # Else built before premortem was attached (a notebook).
+        return known if known is not None else self.follow(optimizer, key, None)
 
-    def _group(self, group: dict[str, Any]) -> Group:
-        return Group(
-            number(group.get("lr")),
-            number(group.get("weight_decay", 0.0)),
-            number(group.get("momentum", (group.get("betas") or (0.0,))[0])),
-            tuple(self.session.parameters.of(p) for p in group["params"] if isinstance(p, torch.Tensor)),
-            eps if isinstance(eps := group.get("eps"), float) else 0.0,
-        )
-
-    def _group_added(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-        # Optimizer.__init__ itself adds its groups through this method.
-        key = self.session.optimizers.known(optimizer)
-        if key in self.tracks:
-            self._built(optimizer, user_site(), again=True)
-
-    # -- clearing -------------------------------------------------------------------------
-
-    def _zero_before(self, owner: Any, *args: Any, **kwargs: Any) -> list[tuple[Track, list[Any]]]:
-        self.session.rest.clears(owner)
-        return [(track, track.marks()) for track in self.live()]
-
-    def _zero_after(self, note: Any, result: Any, owner: Any, *args: Any, **kwargs: Any) -> None:
-        wasted, cleared, by_hand = [], [], False
-        for track, before in note or ():
-            after = track.marks()
-            if any(b is not None and a != b for a, b in zip(after, before, strict=False)):
-                track.cleared = True
-                track.after_zero = after
-                cleared.append(track.key)
-                for hears in self.on_clear:
-                    hears(track.key)
-                if track.backwards and track.pending:
-                    wasted.append(track.key)
-                    by_hand = by_hand or track.values_moved()
-                track.pending = 0
-        self.session.emit(
-            ZeroGrad(
-                step=self.session.step,
-                at=user_site(),
-                optimizer=self.session.optimizers.known(owner),
-                wasted=tuple(wasted),
-                cleared=tuple(cleared),
-                by_hand=by_hand,
-            )
-        )
-
-    def rested(self, cleared: set[int]) -> None:
-        """Steps went by untold, and perhaps gradients of some optimizers were cleared since the last of them."""
-        for track in self.live():
-            track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
-            track.ended()
-            if (
-                track.key != self._last_counted
-            ):  # its gradients may be new ones, which its own next step will use
-                track.pending = 0
-            if track.key in cleared:
-                track.cleared = True
-                track.after_zero = track.marks()
-                track.pending = 0
+    def follow(self, optimizer: Optimizer, key: int, at: Site | None) -> Track:
+        track = self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
+        for listener in self.met:
+            listener(optimizer)
+        return track
 
     def live(self) -> list[Track]:
         dead = [key for key, track in self.tracks.items() if track.optimizer() is None]
@@ -360,68 +92,21 @@ class Optimizers:
         living = [optimizer for track in self.live() if (optimizer := track.optimizer()) is not None]
         return {id(p) for optimizer in living for group in optimizer.param_groups for p in group["params"]}
 
-    # -- backward tells us ----------------------------------------------------------------
-
-    def backward_starts(self) -> bool:
-        """Before a backward pass; True when it will add to gradients a step has already used."""
-        leftovers = False
+    def rested(self, cleared: set[int]) -> None:
+        """Steps went by untold, and perhaps gradients of some optimizers were cleared since the last of them."""
         for track in self.live():
-            now = track.marks()
-            if track.steps and not track.cleared and track.backwards == 0:
-                kept = [
-                    n for n, old in zip(now, track.after_step, strict=False) if old is not None and n == old
-                ]
-                if 2 * len(kept) <= sum(old is not None for old in track.after_step):
-                    track.cleared = True
-                    track.pending = 0
-                leftovers = leftovers or bool(kept)
-            elif track.backwards and any(
-                old is not None and n is None for n, old in zip(now, track.after_backward, strict=False)
-            ):
-                track.cleared = True
+            track.look_at(MOST_SENTINELS if self.session.auditing else FEW_SENTINELS)
+            track.ended()
+            if (
+                track.key != self._last_counted
+            ):  # its gradients may be new ones, which its own next step will use
                 track.pending = 0
-            track.after_backward = now
-        return leftovers
-
-    def backward_ended(self, at: Site | None, value: float | None, scaled: bool = False) -> tuple[int, ...]:
-        """Keys of the optimizers whose parameters got a gradient."""
-        reached = []
-        for track in self.live():
-            now = track.marks()
-            if any(n is not None and n != old for n, old in zip(now, track.after_backward, strict=False)):
-                track.backwards += 1
-                track.values.append(value)
-                if at is not None and at not in track.sites:
-                    track.sites.append(at)
-                track.pending += 1
-                track.scaled = scaled
-                track.after_zero = None
-                track.glances = track.glance()
-                track.nonzero = self.session.auditing and not track.all_zero()
-                reached.append(track.key)
-            track.after_backward = now
-        return tuple(reached)
-
-    def gradients_replaced(self, unscaled: int | None = None) -> None:
-        """Clipping or unscaling wrote the gradients: what follows is measured from here."""
-        for track in self.live():
-            track.scaled = track.scaled and track.key != unscaled
-            if track.after_zero is None:
-                track.after_backward = track.marks()
+            if track.key in cleared:
+                track.cleared = True
+                track.after_zero = track.marks()
+                track.pending = 0
 
     # -- stepping -------------------------------------------------------------------------
-
-    def track(self, optimizer: Optimizer) -> Track:
-        key = self.session.optimizers.of(optimizer)
-        known = self.tracks.get(key)
-        # Else built before premortem was attached (a notebook).
-        return known if known is not None else self._follow(optimizer, key, None)
-
-    def _follow(self, optimizer: Optimizer, key: int, at: Site | None) -> Track:
-        track = self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
-        for listener in self.met:
-            listener(optimizer)
-        return track
 
     def refuse(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         """A step that is not made is told like any other: the loop is what it is, only the weights stay."""
@@ -592,7 +277,7 @@ class Optimizers:
             )
             track.untold = 0
             self.last_site = at
-            track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
+            track.look_at(MOST_SENTINELS if self.session.auditing else FEW_SENTINELS)
             track.ended()
             if track.counted not in track.counts:
                 track.counts.add(track.counted)
@@ -633,28 +318,3 @@ class Optimizers:
 def closure_of(args: Any, kwargs: Any) -> Any:
     """Of a step's arguments, the optimizer itself among them."""
     return args[1] if len(args) > 1 else kwargs.get("closure")
-
-
-def same_gradients(now: list[Any], then: list[Any]) -> bool:
-    """The very gradients of the last step: nobody wrote or replaced a single one."""
-    pairs = list(zip(now, then, strict=False))
-    return any(n is not None for n, _ in pairs) and all(n == old for n, old in pairs)
-
-
-def stray_rate(optimizer: Optimizer) -> float | None:
-    """A learning rate that was assigned to an attribute or key that torch's own optimizers do not have."""
-    if not type(optimizer).__module__.startswith("torch.optim"):
-        return None
-    given = vars(optimizer).get("lr", vars(optimizer).get("learning_rate"))
-    if given is None:
-        given = next(
-            (group["learning_rate"] for group in optimizer.param_groups if "learning_rate" in group), None
-        )
-    return float(given) if isinstance(given, (int, float)) else None
-
-
-def number(value: Any) -> float:
-    """A hyper-parameter as a float, without waiting for a device (a tensor rate on CUDA is nan)."""
-    if isinstance(value, torch.Tensor):
-        return float(value) if value.device.type == "cpu" and value.numel() == 1 else float("nan")
-    return float(value) if isinstance(value, (int, float)) else float("nan")

@@ -11,9 +11,11 @@ from torch import nn
 from premortem.events import Custody, Link
 from premortem.probes.backward import Backwards
 from premortem.probes.fused_scaling import scale_of
+from premortem.probes.gradient_track import Track
 from premortem.probes.modules import Models
 from premortem.probes.numbers import norm
-from premortem.probes.optimizers import Optimizers, Track, number
+from premortem.probes.optimizer_construction import number
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session
 from premortem.probes.states import States
 from premortem.tensors.sharding import in_pieces, is_shard, local
@@ -135,8 +137,8 @@ class ParameterAudit:
                     model=model,
                     numel=parameter.numel(),
                     trainable=parameter.requires_grad,
-                    ran=key in self.models.ran,
-                    ran_without_grad=key in self.models.ran_without_grad,
+                    ran=key in self.models.layers.ran,
+                    ran_without_grad=key in self.models.layers.ran_without_grad,
                     reached=key in self.backwards.reached,
                     graded=grad is not None,
                     gradient=slope_here,
@@ -148,7 +150,7 @@ class ParameterAudit:
                     trained=bool(self.moved_by.get(key, set()) - {track.key}),
                     born_after=births.get(id(parameter), 0) > newest,
                     hidden=hidden.get(key, ""),
-                    head=key in self.models.head,
+                    head=key in self.models.layers.head,
                     fresh=not parameter.requires_grad and looks_fresh(parameter),
                     shifted=key in self.shifted,
                     twin=key in self.twins,
@@ -190,7 +192,7 @@ class ParameterAudit:
             for module in root.modules() if root is not None else ():
                 for parameter in module._parameters.values():
                     if parameter is not None:
-                        births.setdefault(id(parameter), self.models.born(module))
+                        births.setdefault(id(parameter), self.models.registry.birth_of(module))
         return births
 
     def _strangers(self, optimizer: Any, known: set[int]) -> tuple[tuple[int, int], ...]:
@@ -203,7 +205,7 @@ class ParameterAudit:
 
     def _homes(self) -> dict[int, int]:
         """id(parameter) -> key of the outermost living module that holds it, called or not."""
-        living = [ref() for ref, _ in self.models.births.values()]
+        living = [ref() for ref, _ in self.models.registry.births.values()]
         modules = [m for m in living if isinstance(m, nn.Module)]
         children = {id(child) for m in modules for child in m.children()}
         homes: dict[int, int] = {}

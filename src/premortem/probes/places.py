@@ -12,6 +12,7 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Site
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import code_kind, user_name
 from premortem.tensors.sharding import local
 
@@ -35,7 +36,7 @@ def here() -> Place:
     while frame is not None:
         code = frame.f_code
         if code is CALL:
-            root = frame.f_locals.get("self")
+            root = variables(frame).get("self")
             if module is None:
                 module = root
         elif site is None:
@@ -56,7 +57,7 @@ def stepping() -> Optimizer | None:
     """The optimizer whose `step` is being executed."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name == "step" and isinstance(owner := frame.f_locals.get("self"), Optimizer):
+        if frame.f_code.co_name == "step" and isinstance(owner := variables(frame).get("self"), Optimizer):
             return owner
         frame = frame.f_back
     return None
@@ -74,7 +75,7 @@ def variable_holding(tensor: torch.Tensor) -> str:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if code_kind(frame.f_code.co_filename) == 0:
-            for name, value in list(frame.f_locals.items()):
+            for name, value in variables(frame).items():
                 if type(value) is torch.Tensor and value.layout == torch.strided and storage(value) == mine:
                     return name
         frame = frame.f_back
@@ -87,7 +88,7 @@ def item_of() -> str:
     while frame is not None:
         code = frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount == 2 and code_kind(code.co_filename) == 0:
-            owner, index = (frame.f_locals.get(name) for name in code.co_varnames[:2])
+            owner, index = map(variables(frame).get, code.co_varnames[:2])
             if isinstance(index, int):
                 return f"{type(owner).__name__}[{index}]"
         frame = frame.f_back

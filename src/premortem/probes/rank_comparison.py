@@ -27,8 +27,10 @@ from premortem.probes.collectives import Collectives
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.microscope_schedule import among_ranks
 from premortem.probes.model_digests import Taken, chosen, comparable, hash_of, state_of
-from premortem.probes.modules import Model, Models
-from premortem.probes.optimizers import Optimizers, number
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
+from premortem.probes.optimizer_construction import number
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.rank_exchange import Exchange
 from premortem.probes.session import Session, fingerprint, user_site
 from premortem.ranks.rendezvous import afresh, connect
@@ -79,7 +81,7 @@ class RanksProbe:
     def install(self) -> None:
         self.collectives.on_first = self._meet
         self.collectives.install()
-        self.models.on_birth.append(self._wrapped)
+        self.models.registry.on_birth.append(self._wrapped)
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
@@ -259,7 +261,7 @@ class RanksProbe:
         if len(devices) > 1:
             return  # a model in pieces: its ranks are no replicas
         picked = chosen(parameters, self._turn)
-        named = self.models.names()
+        named = self.models.registry.names()
         keys = [self.session.parameters.of(parameters[index]) for index in picked]
         names = [
             named.get(key, (f"parameter {index}", 0))[0] for key, index in zip(keys, picked, strict=True)

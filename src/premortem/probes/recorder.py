@@ -23,7 +23,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from premortem.events import BufferBroken
 from premortem.probes.backward import Backwards
 from premortem.probes.generators import Generators, Random
-from premortem.probes.modules import Model, Models
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, version

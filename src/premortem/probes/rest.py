@@ -37,8 +37,9 @@ from premortem.probes.rhythm import ALIKE, Rhythm
 from premortem.probes.session import Session
 
 if TYPE_CHECKING:
-    from premortem.probes.modules import Model, Variant
-    from premortem.probes.optimizers import Optimizers, Track
+    from premortem.probes.gradient_track import Track
+    from premortem.probes.model_registry import Model, Variant
+    from premortem.probes.optimizers import Optimizers
 
 # Steps that are told one by one: so many, or fewer where they are long, as all of them together would be felt.
 AFTER, SOONEST, SECONDS = 500, 200, 5.0

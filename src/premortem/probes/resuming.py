@@ -29,8 +29,10 @@ from premortem.probes.checkpoint_contents import (
     saved_optimizer,
     settings_of,
 )
+from premortem.probes.frame_variables import variables
 from premortem.probes.loop_counters import loop_counters, used, user_frames
-from premortem.probes.optimizers import Optimizers, number
+from premortem.probes.optimizer_construction import number
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers, horizon
 from premortem.probes.session import Session, user_site
@@ -298,7 +300,7 @@ def held_counters(file: Holdings, frames: list[Any]) -> Iterator[tuple[str, int,
     values = {number + more for _, number in file.counters for more in (0, 1) if number > 1}
     seen: set[str] = set()
     for frame in frames:
-        for name, value in {**frame.f_globals, **frame.f_locals}.items():
+        for name, value in {**frame.f_globals, **variables(frame)}.items():
             if type(value) is int and value in values and name not in seen:
                 seen.add(name)
                 yield name, value, used(frame.f_code.co_filename, name)

@@ -89,7 +89,7 @@ class Scalers:
     def _unscaled(
         self, note: Any, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any
     ) -> None:
-        self.optimizers.gradients_replaced(unscaled=self.session.optimizers.of(optimizer))
+        self.optimizers.gradients.replaced(unscaled=self.session.optimizers.of(optimizer))
 
     def _updated(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         scale: Any = getattr(scaler, "_scale", None)

@@ -9,7 +9,9 @@ import torch
 from torch.optim import lr_scheduler
 
 from premortem.events import SchedulerBuilt, SchedulerStep
-from premortem.probes.optimizers import Optimizers, Track, number
+from premortem.probes.gradient_track import Track
+from premortem.probes.optimizer_construction import number
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
 
 

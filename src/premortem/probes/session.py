@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from premortem.events import Event, NonFinite, Site
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
+from premortem.probes.frame_variables import variables
 from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
@@ -97,7 +98,7 @@ def user_site(beyond: Any = None) -> Site | None:
     while frame is not None:
         code = frame.f_code
         kind = code_kind(code.co_filename)
-        if kind == 0 and (beyond is None or frame.f_locals.get("self") is not beyond):
+        if kind == 0 and (beyond is None or variables(frame).get("self") is not beyond):
             return Site(code.co_filename, frame.f_lineno, code.co_name)
         if kind == 1 and second is None:
             second = Site(code.co_filename, frame.f_lineno, code.co_name)
@@ -128,7 +129,7 @@ def user_name(thing: Any) -> str | None:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if code_kind(frame.f_code.co_filename) == 0:
-            names = frame.f_locals
+            names = variables(frame)
             for name, value in names.items():
                 if value is thing and name != "self":
                     return name

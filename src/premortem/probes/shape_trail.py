@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from premortem.events import Passed, RunEnded, ShapesMet, Site
 from premortem.points import unseen
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import Session, is_user_code, tensors_in, user_site
 
 _ERRORS = (RuntimeError, ValueError, IndexError, AssertionError)
@@ -59,20 +60,10 @@ class ShapeTrail:
 def walk(error: BaseException, ended: RunEnded) -> ShapesMet | None:
     frames = list(frames_of(error))
     event = ShapesMet(at=ended.at, names=named_shapes(frames))
-    calls = [
-        f
-        for f in frames
-        if f.f_code.co_name == "_call_impl" and isinstance(f.f_locals.get("self"), nn.Module)
-    ]
-    if calls:
-        root = calls[0]
-        again(
-            event,
-            root.f_locals["self"],
-            root.f_locals.get("args", ()),
-            root.f_locals.get("kwargs", {}),
-            error,
-        )
+    calls = (variables(frame) for frame in frames if frame.f_code.co_name == "_call_impl")
+    root = next((call for call in calls if isinstance(call.get("self"), nn.Module)), None)
+    if root is not None:
+        again(event, root["self"], root.get("args", ()), root.get("kwargs", {}), error)
     return event if event.failed is not None or event.names else None
 
 
@@ -89,10 +80,11 @@ def named_shapes(frames: list[types.FrameType]) -> tuple[tuple[str, tuple[int, .
     if not own:
         return ()
     frame = own[-1]
+    held = variables(frame)
     found: dict[str, tuple[int, ...]] = {}
     for name in _NAMES.findall(linecache.getline(frame.f_code.co_filename, frame.f_lineno)):
         owner, _, attribute = name.partition(".")
-        value = frame.f_locals.get(owner, frame.f_globals.get(owner))
+        value = held.get(owner, frame.f_globals.get(owner))
         if attribute and isinstance(value, nn.Module):
             value = value._parameters.get(attribute, value._buffers.get(attribute))
         if isinstance(value, torch.Tensor):

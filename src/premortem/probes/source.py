@@ -35,12 +35,8 @@ def over_micro_batches(at: Site | None) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _micro_batch_lines(file: str) -> frozenset[int]:
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return frozenset()
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.For):
             loops = [each for each in ast.walk(node) if isinstance(each, ast.For) and each is not node]
             inner = {line for each in loops for line in _lines(each.body)}

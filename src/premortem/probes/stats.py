@@ -20,10 +20,12 @@ from premortem.events import ScalerUpdate, StepStats
 from premortem.probes.backward import Backwards
 from premortem.probes.device_answers import Flags, Ring
 from premortem.probes.fused_scaling import overflow_of, scale_of
+from premortem.probes.gradient_track import Track
 from premortem.probes.microscope_schedule import MicroscopeSchedule
 from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
-from premortem.probes.optimizers import Optimizers, Track, number
+from premortem.probes.optimizer_construction import number
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import SPARSELY, Session
 from premortem.tensors.finite import UNSCALED, non_finite, non_finite_sum
 from premortem.tensors.sharding import is_shard, local

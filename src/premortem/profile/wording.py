@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from premortem.amounts import share
 from premortem.profile.facts import Giveaway, Placeholder, Shift
 
 
 def amount(value: float) -> str:
     """As people write it: -9999, 0.804, 1.7e+09."""
     return f"{value:,.0f}".replace(",", "") if value == int(value) and abs(value) < 1e7 else f"{value:.4g}"
-
-
-def share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "0 %"
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def placeholder(found: Placeholder) -> str:

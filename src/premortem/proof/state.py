@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 from premortem.probes import Attachment
+from premortem.probes.frame_variables import variables as of_frame
 from premortem.probes.loop_counters import loop_counters, user_frames
-from premortem.probes.optimizers import number
+from premortem.probes.optimizer_construction import number
 from premortem.probes.shadow_weights import kept_weights
 from premortem.proof.described import described
 
@@ -117,11 +118,12 @@ def variables(frames: list[Any]) -> dict[str, str]:
     """Numbers that the script keeps in variables or in attributes of `self`: a best score, a patience."""
     found: dict[str, str] = {}
     for frame in reversed(frames):
-        owner = frame.f_locals.get("self")
+        held = of_frame(frame)
+        owner = held.get("self")
         own = vars(owner) if hasattr(owner, "__dict__") and not isinstance(owner, nn.Module) else {}
         for name, value in [
-            *frame.f_locals.items(),
-            *((f"self.{key}", held) for key, held in own.items()),
+            *held.items(),
+            *((f"self.{key}", each) for key, each in own.items()),
         ]:
             if (
                 len(found) < _MOST_VARIABLES

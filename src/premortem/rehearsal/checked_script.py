@@ -44,7 +44,8 @@ class Child:
     # -- torch is there -------------------------------------------------------------------
 
     def _supervise(self) -> None:
-        from premortem.run.launch import RunOptions, Supervision
+        from premortem.run.options import RunOptions
+        from premortem.run.supervision import Supervision
         from premortem.terminal.console import Console
 
         program, shared = self.played.program, self.played.shared / self.order["folder"]

@@ -8,7 +8,6 @@ trials    one batch again and again
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import resource
@@ -308,7 +307,9 @@ class Loop:
         if self._evaluated is not None:
             told.twice = self._evaluated.again()
         trained = next((loader for loader, known in self._loaders.values() if known.training), None)
-        with contextlib.suppress(Exception):
+        try:
             told.force = self.looks.finish(trained)
+        except Exception as error:  # noqa: BLE001 - what else is known must still be reported
+            told.faults.append(f"{type(error).__name__}: {error}")
         told.reads = self.child.openings.reads(trained.dataset) if trained is not None else None
         told.opened = self.child.openings.folders()

@@ -12,6 +12,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from premortem.probes.frame_variables import variables as of_frame
 from premortem.probes.loop_counters import loops_around
 from premortem.probes.session import is_user_code
 
@@ -52,11 +53,12 @@ def stated(frames: list[types.FrameType]) -> dict[str, Any]:
 def variables(frames: list[types.FrameType]) -> Iterator[tuple[str, Any]]:
     seen: set[int] = set()
     for frame in frames:
-        places: list[Mapping[str, Any]] = [frame.f_locals]
+        own = of_frame(frame)
+        places: list[Mapping[str, Any]] = [own]
         if id(frame.f_globals) not in seen:
             seen.add(id(frame.f_globals))
             places.append(frame.f_globals)
-        owner = frame.f_locals.get("self")
+        owner = own.get("self")
         if owner is not None and hasattr(owner, "__dict__"):
             places.append(vars(owner))
         for place in places:
@@ -120,7 +122,7 @@ def value_of(node: ast.expr, frame: types.FrameType) -> Any:
         case ast.Constant():
             return node.value
         case ast.Name():
-            return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+            return of_frame(frame).get(node.id, frame.f_globals.get(node.id))
         case ast.Attribute():
             return getattr(value_of(node.value, frame), "__dict__", {}).get(node.attr)
         case ast.Subscript(slice=ast.Constant(value=key)):

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from premortem.errors import MissingExtra, PremortemError
 from premortem.files import private, trust
 from premortem.files.plain import dumps
-from premortem.files.untrusted import loads
+from premortem.files.untrusted import loads, not_strict
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def read(folder: Path, digest: str = "") -> Paper:
 
 def _manifest(path: Path, text: bytes) -> dict[str, Any]:
     try:
-        manifest = loads(text, parse_constant=_not_strict)
+        manifest = loads(text, parse_constant=not_strict)
     except ValueError as error:
         raise CapsuleError(f"{path} is damaged; it is not valid JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("capsule") != FORMAT:
@@ -188,10 +188,6 @@ _SHAPE: dict[str, type] = {
     "losses": list,
     "notes": list,
 }
-
-
-def _not_strict(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
 
 
 def _safetensors() -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from premortem.changes.batches import keep_rows, rows
+from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code, tensors_in
 from premortem.replay.batch_format import unpack
 from premortem.replay.capsule import Capsule
@@ -184,7 +185,7 @@ def variables_with(rows: int) -> list[torch.Tensor]:
         if is_user_code(frame.f_code.co_filename):
             found += [
                 value
-                for value in frame.f_locals.values()
+                for value in variables(frame).values()
                 if type(value) is torch.Tensor
                 and value.dim()
                 and value.shape[0] == rows

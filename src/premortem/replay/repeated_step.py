@@ -39,7 +39,7 @@ from premortem.tensors.sharding import is_shard, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
-    from premortem.probes.modules import Model
+    from premortem.probes.model_registry import Model
     from premortem.replay.capsule import Capsule
     from premortem.replay.order import Order
 
@@ -301,7 +301,7 @@ class Stage:
         """A module that is called for the first time in this trial is restored."""
         models, keys = self.attachment.models, self.attachment.session.modules
         if keys.of(module) not in models.known:
-            models.introduce(module)
+            models.registry.introduce(module)
         model = models.known[keys.of(module)]
         self.restorer.model(model)
         return model

@@ -16,7 +16,7 @@ from premortem.tensors.sharding import is_shard, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
-    from premortem.probes.modules import Model
+    from premortem.probes.model_registry import Model
 
 
 class Restorer:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.amounts import count
+from premortem.amounts import count, is_number
 from premortem.journal import Run
 from premortem.report import setup
 from premortem.report.story import Story, read
@@ -138,7 +138,7 @@ def arguments(story: Story) -> dict[str, str]:
     argv = [str(word) for word in story.meta.get("argv") or []]
     pending, place = "", 0
     for word in argv[2 if argv[:1] == ["-m"] else 1 :]:
-        if word.startswith("-") and not _is_number(word):
+        if word.startswith("-") and not is_number(word):
             name, equals, text = word.partition("=")
             found[name] = text if equals else "given"
             pending = "" if equals else name
@@ -149,14 +149,6 @@ def arguments(story: Story) -> dict[str, str]:
             place += 1
             found[f"argument {place}"] = word
     return found
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _code(story: Story) -> dict[str, str]:

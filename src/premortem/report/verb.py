@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from premortem.amounts import short
 from premortem.errors import PremortemError, UsageError
 from premortem.files import private
 from premortem.report import comparison, html, markdown, record, story
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         return _print(render)
     target = Path(options.output) if options.output else _default(journals[0], default, form)
     _write(target, render, named=bool(options.output))
-    sys.stdout.write(f"{_shown(target)}\n")
+    sys.stdout.write(f"{short(target)}\n")
     return 0
 
 
@@ -93,11 +94,3 @@ def _print(text: str) -> int:
     except BrokenPipeError:  # `premortem report -o - | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-
-
-def _shown(path: Path) -> str:
-    try:
-        relative = os.path.relpath(path)
-    except (OSError, ValueError):
-        return str(path)
-    return str(path) if relative.startswith("..") else relative

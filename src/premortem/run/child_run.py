@@ -21,7 +21,9 @@ from premortem.files.findings_file import FindingsFile
 from premortem.journal import claim_folder, never_fatal
 from premortem.program.running import Ending, forget_our_frames
 from premortem.ranks.processes import FILE, rank_here
-from premortem.run.launch import RunOptions, Supervision
+from premortem.run.options import RunOptions
+from premortem.run.run_report import RunReport
+from premortem.run.supervision import Supervision
 from premortem.run.watcher import abandon_others, watched
 from premortem.settings import Shared
 from premortem.startup.children import Family
@@ -50,6 +52,36 @@ class _Silent(Console):
         self.problems.append(sentence)
 
 
+class ChildReport(RunReport):
+    """Goes to a folder in the run's."""
+
+    console: _Silent
+    folder: Path | None = None
+    _name = ""
+
+    def begin(self, folder: Path) -> None:
+        self.folder = folder
+        self._rank = rank_here()
+        named = [part for part in folder.parts if part.startswith(("child-", "rank-"))]
+        number = named[-1].rpartition("-")[2] if named else ""
+        self._name = f"{number} ({label()})"
+
+    def write(self) -> None:
+        if self.folder is not None:
+            FindingsFile(self.folder / FILE, self.console.problem).write(self.record(), self.findings())
+
+    def record(self) -> dict[str, Any]:
+        rank = rank_here()
+        self._rank = self._rank if rank is None else rank  # the group may be gone at the end
+        return {
+            **super().record(),
+            "child": self._name,
+            "rank": self._rank,
+            "pid": os.getpid(),
+            "problems": list(self.console.problems),
+        }
+
+
 class ChildSupervision(Supervision):
     """All that accompanies one child."""
 
@@ -68,25 +100,25 @@ class ChildSupervision(Supervision):
         )
         super().__init__(options, self._silent, alone=True)
         self._run = folder
-        self._own: Path | None = None
-        self._name = ""
-        self._rank: int | None = None
+
+    def _make_report(self) -> ChildReport:
+        self._child = ChildReport(self.options, self._silent, None)
+        return self._child
 
     def begin_here(self) -> None:
-        self._own = self._claim_own()
-        self._name = f"{self._number} ({label()})"
+        self._child.begin(self._claim_own())
         self._open_journal(Path(self.options.target).stem or "child")
         self._start_watching()
         with never_fatal("findings", self.journal):
-            self._write_findings()
+            self.report.write()
         with never_fatal("child", self.journal):
             self._hide_our_frames()
             self._end_with_the_process()
 
     def _claim_own(self) -> Path:
-        self._rank = rank_here()
-        if self._rank is not None:
-            return claim_folder(self._run / f"rank-{self._rank}")
+        rank = rank_here()
+        if rank is not None:
+            return claim_folder(self._run / f"rank-{rank}")
         number = 1
         while True:
             folder = self._run / f"child-{number}"
@@ -97,34 +129,14 @@ class ChildSupervision(Supervision):
             else:
                 return claim_folder(folder)
 
-    @property
-    def _number(self) -> str:
-        named = [part for part in (self._own or Path()).parts if part.startswith(("child-", "rank-"))]
-        return named[-1].rpartition("-")[2] if named else ""
-
     def _claim(self, chosen: Path | None, name: str) -> Path:
-        return self._own or super()._claim(chosen, name)
+        return self._child.folder or super()._claim(chosen, name)
 
     @property
     def _command(self) -> list[str]:
         """A process of multiprocessing has its parent's command, and does something else."""
         script = Path(self.options.target).is_file() or self.options.module
-        return self._argv if script and not _of_multiprocessing() else []
-
-    def _write_findings(self) -> None:
-        if self._own is not None:
-            FindingsFile(self._own / FILE, self._silent.problem).write(self._record(), self._findings())
-
-    def _record(self) -> dict[str, Any]:
-        rank = rank_here()
-        self._rank = self._rank if rank is None else rank  # the group may be gone at the end
-        return {
-            **super()._record(),
-            "child": self._name,
-            "rank": self._rank,
-            "pid": os.getpid(),
-            "problems": list(self._silent.problems),
-        }
+        return self.report.argv if script and not _of_multiprocessing() else []
 
     # --- the end -----------------------------------------------------------------------------
 

@@ -128,9 +128,10 @@ def call(tokens: Sequence[str]) -> int:
         sinks = chosen(options.sink, options.notify)
 
     from premortem.run import launch
+    from premortem.run.options import RunOptions
 
     return launch.run(
-        launch.RunOptions(
+        RunOptions(
             target=command.target,
             module=command.module,
             argv=command.argv,

@@ -7,45 +7,28 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from premortem import detectors, events, policy
 from premortem.actions.stop import stop
-from premortem.cards import identity
 from premortem.convictions.court import Court
-from premortem.convictions.pairs import is_same, proved
 from premortem.derived.failures import Failures
-from premortem.derived.folding import fold, without_surpassed
 from premortem.derived.phases import Phases
-from premortem.derived.proved import of_which, with_proofs
 from premortem.derived.windows import Windows
-from premortem.detectors.shared.facts import Fact, Facts
-from premortem.events import (
-    OUT_OF_MEMORY,
-    Autopsied,
-    Event,
-    LogLine,
-    RunEnded,
-    RunStarted,
-    StepStats,
-    Suspicion,
-)
-from premortem.findings import Certainty, Finding, Where
+from premortem.events import OUT_OF_MEMORY, Autopsied, Event, LogLine, RunEnded, RunStarted, StepStats
+from premortem.findings import Finding
 from premortem.policy import Decision
 from premortem.run import environment
+from premortem.run.detection import Detection
+from premortem.run.found_so_far import FoundSoFar, working_folder
 from premortem.run.reading import PATIENCE, Reading
-from premortem.settings import Silence, shared
+from premortem.settings import Silence
 from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
 
@@ -61,7 +44,6 @@ if TYPE_CHECKING:
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
-MOST_OF_A_PLACE = 12  # findings of one code; after these, more of the same only bury what else there is
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
 _KEPT = (
     events.Autopsied,
@@ -142,41 +124,25 @@ class Watcher:
         self._have_done = have_done
         self._audience = audience
         self._on_capsule = on_capsule
-        self._silence = silence or Silence()
         self.mirror = mirror
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
         self.steps = 0
         self.latest: StepStats | None = None
-        self._found: list[Finding] = []
-        self._said: set[tuple[Any, ...]] = set()
-        self._counts: Counter[tuple[str, Where]] = Counter()  # findings of each code at each place
-        self._broken: dict[str, None] = {}  # detectors that have failed
+        self._found = FoundSoFar({cls.card.code: cls.card for cls in detectors.ALL}, silence or Silence())
         self._derivations = (Phases(), Windows(), Failures())
-        self._detectors = [cls() for cls in detectors.ALL]
-        self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
-        self._kept = frozenset(map(events.sent, _KEPT))
-        self._listening: dict[type[Event], list[detectors.Detector]] = {}
-        self._judging: set[type[Event]] = set()  # events that the court hears
-        facts = Facts()
-        self._facts: dict[type[Event], list[Fact]] = {}
-        for fact in [
-            facts[kind] for kind in dict.fromkeys(kind for cls in detectors.ALL for kind in cls.uses)
-        ]:
-            for kind in map(events.sent, fact.LISTENS):
-                self._facts.setdefault(kind, []).append(fact)
-        for detector in self._detectors:
-            detector.share(facts)
-            for kind in map(events.sent, detector.listens):
-                self._listening.setdefault(kind, []).append(detector)
+        self._detection = Detection(self._say, self.fault)
+        self._dispatch = self._detection.dispatch
+        if audience is not None:
+            self._dispatch = functools.partial(self._dispatch_before, audience)
         # The script's own files, read beside the run, and what comes of it.
         self._reading = Reading(self.fault) if reads else None
-        self._court = Court({card.name: card for card in self._cards.values()}) if reads else None
-        for kind in map(events.sent, self._court.listens if self._court is not None else ()):
-            self._judging.add(kind)
-        self.capsules: list[Path] = []  # of steps that failed,
+        self._court = Court({cls.card.name: cls.card for cls in detectors.ALL}) if reads else None
+        self._judging = frozenset(map(events.sent, Court.listens if reads else ()))
+        self.silence = self._detection.silence
+        self.unexplained = self._found.unexplained
+        self._kept = frozenset(map(events.sent, _KEPT))
         self._capsules: Capsules | None = None
-        self._proofs: list[dict[str, Any]] = []  # ... and what came of running them again
         self._argv: list[str] = []
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
@@ -211,8 +177,11 @@ class Watcher:
             if event.rested:
                 return
         elif isinstance(event, Autopsied):
-            self._explain(event)
+            for finding in self._found.prove(event.record):
+                self._tell(finding)
         self._dispatch(event)
+        if type(event) in self._judging and self._court is not None:
+            self._judge(self._court, event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
                 if events.base.seals:
@@ -227,38 +196,17 @@ class Watcher:
             self.steps = max(self.steps, self._attachment.session.step)
         return self.steps
 
-    def _dispatch(self, event: Event) -> None:
-        if self._audience is not None:
-            self._audience.heard(event)
-        for fact in self._facts.get(type(event), ()):
-            try:
-                fact.observe(event)
-            except Exception as error:  # noqa: BLE001 - whoever asks for it would be wrong
-                self._lose(fact, error)
-        for detector in self._listening.get(type(event), ()):
-            try:  # around each one: the next detector must still hear the event
-                for finding in detector.observe(event):
-                    self._say(finding)
-                if detector.over:
-                    self._retire(detector)
-            except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
-                self._retire(detector)
-                self._broken[detector.card.name] = None
-                self.fault(detector.card.name, error)
-        if type(event) in self._judging and self._court is not None:
-            self._judge(self._court, event)
-
     def _judge(self, court: Court, event: Event) -> None:
         """What lint suspects, against what the run does."""
         try:
             for finding in court.observe(event):
                 self._say(finding)
             over = court.over
-        except Exception as error:  # noqa: BLE001 - likewise
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not reach the run
             self.fault("court", error)
             over = True
         if over:
-            self._judging = set()
+            self._judging = frozenset()
 
     def _read_beside(self, patience: float = 0.0) -> None:
         """Begins to read the script's files at its first step; what was read goes to whoever listens."""
@@ -270,99 +218,32 @@ class Watcher:
         if read is None:
             return
         self._reading = None
-        self._cards |= {one.card.code: one.card for one in read.suspicions}
         if self._attachment is not None:
             self._attachment.dropped.look_for(court.dropped(read))
+        for finding in self._found.read(read.suspicions):
+            self._tell(finding)
         self.emit(replace(read, step=self.reached()))
-        told = {(finding.code, finding.severity, finding.where) for finding in self.findings}
-        found = [proved(finding, court.suspicions) for finding in self._found]
-        # Several places where a mistake showed are one place where it stands.
-        self._found = list({self._identity(finding): finding for finding in found}.values())
-        for finding in self.findings:
-            if (finding.code, finding.severity, finding.where) not in told:
-                self._tell(finding)  # it has moved to another line, or weighs more
 
-    def silence(self, names: AbstractSet[str]) -> None:
-        """These diagnoses cannot be made any more: what they said so far stands."""
-        for detector in self._detectors:
-            if detector.card.name in names:
-                self._retire(detector)
+    def _dispatch_before(self, audience: Audience, event: Event) -> None:
+        audience.heard(event)
+        self._detection.dispatch(event)
 
-    def _retire(self, broken: detectors.Detector) -> None:
-        """A detector that is done, or that failed and so has lost its thread: it hears nothing more."""
-        self._listening = {
-            kind: [detector for detector in listening if detector is not broken]
-            for kind, listening in self._listening.items()
-        }
-
-    def _lose(self, broken: Fact, error: Exception) -> None:
-        """A fact that missed an event is wrong, so the detectors that ask for it are too."""
-        self._facts = {
-            kind: [fact for fact in facts if fact is not broken] for kind, facts in self._facts.items()
-        }
-        for detector in self._detectors:
-            if type(broken) in detector.uses:
-                self._retire(detector)
-        self.fault(type(broken).__name__, error)
-
-    def _say(self, finding: Finding) -> None:
-        same = self._identity(finding)
-        if same in self._said:
+    def _say(self, said: Finding) -> None:
+        past = self._found.all
+        finding = self._found.add(said)
+        if finding is None:
             return
-        self._said.add(same)
-        self._counts[finding.code, finding.where] += 1
-        if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
-            return  # `close` says how many
-        (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
-        finding = proved(self._silence.apply(finding), self._suspicions)
-        if any(is_same(known, finding) for known in self._found):
-            return
-        past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
         if self._attachment is not None:
             self._attachment.alarm()
-        told = next((f for f in self.findings if self._identity(f) == same), None)
-        if told is not None:  # else a finding before it explains it
-            self._tell(told)
+        shown = self._found.folded(finding)
+        if shown is not None:  # else a finding before it explains it
+            self._tell(shown)
         if not shown_findings([finding]):
             return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self.stopping = finding
-
-    def _explain(self, event: Autopsied) -> None:
-        """Findings about that step are told once more, with what was proved."""
-        told = self.findings
-        self._proofs.append(event.record)
-        self._found = with_proofs(self._found, self._proofs, self._cards)
-        for finding in self.findings:
-            if finding not in told:
-                self._tell(finding)
-
-    def unexplained(self, capsule: Path) -> bool:
-        """Whether running that step again would tell anything new."""
-        failures = [f for f in self.findings if f.evidence.get("capsule")]
-        about = [f for f in failures if f.evidence["capsule"] == str(capsule)]
-        # Of a failure that no finding is about, the one before it is taken to be the cause.
-        return not any(f.certainty is Certainty.PROVED and f.evidence.get("op") for f in about or failures)
-
-    @property
-    def _suspicions(self) -> tuple[Suspicion, ...]:
-        return self._court.suspicions if self._court is not None else ()
-
-    def _identity(self, finding: Finding) -> tuple[Any, ...]:
-        return identity(finding, self._cards.get(finding.code))
-
-    def _count_the_rest(self) -> None:
-        """The last finding at a place where there were too many says how many more there were."""
-        for (code, where), number in self._counts.items():
-            last = next((f for f in reversed(self._found) if (f.code, f.where) == (code, where)), None)
-            if number > MOST_OF_A_PLACE and last is not None:
-                more = number - MOST_OF_A_PLACE
-                told = replace(last, message=f"{last.message} (and {more} more)").with_evidence(more=more)
-                self._found = [told if f is last else f for f in self._found]
-                if self.on_problem is not None:
-                    self.on_problem(f"{code} {last.name}: and {more} more")
 
     def _tell(self, finding: Finding) -> None:
         if self.on_finding is not None:
@@ -378,8 +259,7 @@ class Watcher:
     def _probe_failed(self, unit: str, error: BaseException) -> None:
         """A gap in what the detectors hear looks like a mistake of the user's: better silent than wrong."""
         self.fault(unit, error)
-        if unit in _VITAL and self._listening:
-            self._listening = {}
+        if unit in _VITAL and self._detection.end():
             self.missed["probe"] = (
                 f"everything after step {self.reached()}: premortem's own look at each {unit} failed"
             )
@@ -387,25 +267,20 @@ class Watcher:
     @property
     def findings(self) -> list[Finding]:
         """Root causes, errors first."""
-        return shown_findings(fold(self._found, self._cards))
+        return self._found.shown
 
     @property
     def silenced(self) -> int:
-        """Root causes that the settings or a comment silence."""
-        return len(fold(self._found, self._cards)) - len(self.findings)
+        return self._found.silenced
+
+    @property
+    def capsules(self) -> list[Path]:
+        """Of steps that failed."""
+        return self._found.capsules
 
     def gaps(self) -> list[str]:
         """What was not looked at, although steps were seen."""
-        broken = list(self._broken)
-        gaps = list(self.missed.values())
-        if len(broken) == len(self._detectors):
-            gaps.append("anything: all diagnoses failed, for faults of premortem's own")
-        elif broken:
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            gaps.append(
-                f"{', '.join(broken[:3])}{more}: the diagnosis failed, for a fault of premortem's own"
-            )
-        return gaps
+        return [*self.missed.values(), *self._detection.gaps()]
 
     # -- attaching ------------------------------------------------------------------------
 
@@ -415,46 +290,44 @@ class Watcher:
             from premortem.actions.stop_ranks import Together
             from premortem.probes import Attachment
 
-            self._attachment = Attachment(self.emit, self._probe_failed)
+            self._attachment = attachment = Attachment(self.emit, self._probe_failed)
             _attached.append(self)
-            self._together = Together(self._attachment.ranks)
-            self._attachment.ranks.say = self.on_problem
-            self._attachment.optimizers.after_step.append(self._stepped)
+            self._together = Together(attachment.ranks)
+            attachment.ranks.say = self.on_problem
+            attachment.optimizers.after_step.append(self._stepped)
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 
-                self._attachment.guard = Guard(self._attachment, self._stop_if_decided)
-                self._attachment.guard.install()
+                attachment.guard = Guard(attachment, self._stop_if_decided)
+                attachment.guard.install()
                 from premortem.actions.smaller_batches import Splitter
 
-                Splitter(self._attachment).install()
+                Splitter(attachment).install()
             if self.journal is not None and self._argv:
-                self.journal.gauges.append(environment.device_memory)
-                self.journal.accounts |= environment.accounts()
-                from premortem.replay.capsule_writer import Capsules
-
-                folder = self.journal.path.parent / "capsules"
-                self._capsules = Capsules(
-                    self._attachment,
-                    folder,
-                    self._argv,
-                    self._cwd,
-                    self._capsule_promised,
-                    self._on_capsule or (lambda _path: None),
-                )
-                self._keep_safe(self._attachment, self.journal)
+                self._protect(attachment, self.journal)
             if self._audience is not None:
                 self._audience.attached(self)
 
-    def _keep_safe(self, attachment: Attachment, journal: Journal) -> None:
+    def _protect(self, attachment: Attachment, journal: Journal) -> None:
+        """What needs a run folder: capsules of steps that fail, and checkpoints."""
         from premortem.actions.checkpoint_safety import Safekeeping
-        from premortem.actions.requests import Requests
+        from premortem.replay.capsule_writer import Capsules
+        from premortem.run.safety import keep_safe
 
-        folder = journal.path.parent
         say = self.on_problem or (lambda _sentence: None)
+        journal.gauges.append(environment.device_memory)
+        journal.accounts |= environment.accounts()
+        self._capsules = Capsules(
+            attachment,
+            journal.path.parent / "capsules",
+            self._argv,
+            self._cwd,
+            lambda path, _step: self._found.promise(path),
+            self._on_capsule or (lambda _path: None),
+        )
         self.safekeeping = Safekeeping(
             attachment,
-            folder,
+            journal.path.parent,
             mirror=self.mirror,
             deadline=self.deadline,
             changes=self.policy.refuses,
@@ -462,36 +335,9 @@ class Watcher:
             say=say,
             have_done=self._have_done,
         )
-        self.safekeeping.saving.ours |= {
-            "capsules": self._give_up_capsules,
-            "the journal": functools.partial(self._give_up_journal, journal, say),
-        }
-        self.safekeeping.install()
-        requests = Requests(folder, self.safekeeping, journal.note, say)
-        journal.looks.append(requests.look)
-        attachment.optimizers.after_step.append(requests.stepped)
-        attachment.optimizers.at_leisure |= {requests.stepped, self.safekeeping.stepped}
+        keep_safe(self.safekeeping, journal, self._found, say)
         if self.on_step is not None:
             attachment.optimizers.at_leisure.add(self.after_each_step(self.on_step))
-
-    def _give_up_capsules(self, near: Path) -> bool:
-        """The disk is full, and a checkpoint of the script's is worth more than a step that can be run again."""
-        given_up = [path for path in self.capsules if on_the_disk_of(path, near)]
-        for path in given_up:
-            shutil.rmtree(path, ignore_errors=True)
-        self.capsules = [path for path in self.capsules if path not in given_up]
-        return bool(given_up)
-
-    def _give_up_journal(self, journal: Journal, say: Callable[[str], None], near: Path) -> bool:
-        if not journal.path.exists() or not on_the_disk_of(journal.path, near):
-            return False
-        kept = journal.give_way()
-        say(f"the disk is full, and the journal gave way; {f'it is in {kept}' if kept else 'it is lost'}")
-        return True
-
-    def _capsule_promised(self, path: Path, step: int) -> None:
-        self.capsules.append(path)
-        self._found = [with_capsule(finding, self.capsules) for finding in self._found]
 
     def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before the probes were installed."""
@@ -533,11 +379,11 @@ class Watcher:
             path = keep(self.journal.path.parent, self.steps, self._attachment.training_state())
         except Exception as error:  # noqa: BLE001 - a full disk must not keep the run from being stopped
             self.fault("keep", error)
-            told = f"the last good weights could not be saved ({error})"
+            sentence = f"the last good weights could not be saved ({error})"
         else:
-            told = f"the last good weights are in {path}"
+            sentence = f"the last good weights are in {path}"
         if self.on_problem is not None:
-            self.on_problem(told)
+            self.on_problem(sentence)
 
     def attach_when_torch_arrives(self) -> None:
         """Attach right after the script's own `import torch`, so that a script without it pays nothing."""
@@ -559,7 +405,9 @@ class Watcher:
                 # torch may be imported by a thread that only prepares; probes/training_thread.py follows the one that trains.
                 self._attachment.session.thread = threading.main_thread().ident or 0
             if self._hook is not None and (self._hook.late or self._there_before):
-                self.introduce(self._around())
+                from premortem.probes.existing_objects import existing
+
+                self.introduce(existing())
         except Exception as error:  # noqa: BLE001 - better unwatched than not run
             self.fault("attach", error)
             self.missed["attach"] = (
@@ -570,12 +418,6 @@ class Watcher:
             return
         if self._hook is not None and self._hook.late:
             self.missed["late"] = "what was done with torch before premortem saw that it was there"
-
-    def _around(self) -> list[Any]:
-        """Models and optimizers that exist already."""
-        from premortem.probes.existing_objects import existing
-
-        return existing()
 
     @property
     def optimizers(self) -> int:
@@ -617,7 +459,9 @@ class Watcher:
         if self._attachment is not None and event.reason == "crashed":
             self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
-        self._count_the_rest()
+        for sentence in self._found.count_the_rest():
+            if self.on_problem is not None:
+                self.on_problem(sentence)
         _ = self.optimizers  # how many there were is asked later, when the probes are gone
         if self._hook is not None:
             self._hook.leave()
@@ -628,117 +472,3 @@ class Watcher:
             self._attachment.detach()
             self._attachment = None
             _attached.remove(self)
-
-
-def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
-    """A finding about numbers points to the capsule of the step it is about."""
-    if "capsule" in finding.evidence or not finding.family.startswith(("numerics", "exploding")):
-        return finding
-    step = of_which(finding.step, map(step_of, capsules))
-    path = next((path for path in capsules if step_of(path) == step), None)
-    if path is None:
-        return finding
-    proof = f"`premortem replay {shown(path)}` runs that step again, with one thing changed at a time."
-    remedy = f"{finding.remedy} {proof}".strip()
-    return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
-
-
-def on_the_disk_of(path: Path, near: Path) -> bool:
-    try:
-        return path.stat().st_dev == near.parent.stat().st_dev
-    except OSError:
-        return False
-
-
-def step_of(capsule: Path) -> int:
-    return int(capsule.name.rpartition("-")[2])
-
-
-def shown(path: Path) -> str:
-    """Relative where that is possible: it is meant to be copied into a terminal."""
-    with suppress(ValueError):
-        return str(path.relative_to(working_folder()))
-    return str(path)
-
-
-def working_folder() -> str:
-    try:
-        return str(Path.cwd())
-    except OSError:  # it was deleted under us
-        return ""
-
-
-class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, optimizer):`
-    """Watch a loop from inside: a script, a notebook cell, a test.
-
-        with premortem.watch():
-            train()
-
-    or, without a block, `watcher = premortem.watch()` and later `watcher.close()`. Models and optimizers may
-    be given so that ones built before are known; it is not needed. `sinks` and `notify` are lists of what
-    `premortem run` takes as `--sink` and `--notify`.
-    """
-
-    def __init__(
-        self,
-        *objects: Any,
-        policy: str = "observe",
-        quiet: bool = False,
-        sinks: Sequence[str] = (),
-        notify: Sequence[str] = (),
-    ) -> None:
-        from premortem.notebook.ipython import face
-        from premortem.terminal.console import Console
-
-        console = Console(mute=quiet)
-        self._face = None if quiet else face()
-        relay = None
-        if sinks or notify:
-            from premortem.sinks import chosen
-            from premortem.sinks.relay import Relay
-
-            relay = Relay(chosen(sinks, notify), console.problem)
-        told = console.finding if self._face is None else self._found
-        silence = Silence(shared(Path(working_folder())))
-        self._watcher = Watcher(
-            policy, on_finding=told, on_problem=console.problem, relay=relay, silence=silence
-        )
-        self._watcher.attach()
-        if self._face is not None:
-            self._face.began()
-        self._watcher.introduce(objects)
-
-    @property
-    def findings(self) -> list[Finding]:
-        return self._watcher.findings
-
-    @property
-    def steps(self) -> int:
-        return self._watcher.reached()
-
-    def close(self) -> None:
-        self._end(RunEnded())
-
-    def _found(self, finding: Finding) -> None:
-        if self._face is not None:
-            self._face.found(finding, self.findings, self.steps)
-
-    def _end(self, ended: RunEnded) -> None:
-        self._watcher.close(ended)
-        face, self._face = self._face, None
-        if face is not None:
-            face.ended(self.findings, self.steps, ended)
-        if self._watcher.relay is not None:
-            from premortem.sinks.base import Outcome
-
-            steps = self._watcher.reached()
-            self._watcher.relay.close(Outcome(reason=ended.reason, steps=steps, findings=self.findings))
-
-    def __enter__(self) -> watch:  # noqa: PYI034 - `Self` is not in Python 3.10
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        reason = "finished" if kind is None else "crashed"
-        self._end(RunEnded(reason=reason, error=kind.__name__ if kind else "", message=str(error or "")))

@@ -258,7 +258,7 @@ class ScriptRun:
             return json.loads(_line(lane.answers) or b"{}"), late
         except BrokenPipeError:
             return {}, False
-        except BaseException:
+        except BaseException:  # Ctrl-C and SIGTERM as well: no process may be left behind
             self.end()
             raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,23 +36,23 @@ class Outcome:
         return tally(finding.severity for finding in self.findings) or nothing
 
 
-class Sink:
+class Sink(ABC):
     """Gets the findings of a run, on a thread of its own. An exception ends the sink, and nothing else."""
 
     name = "sink"
     script = ""  # the name of what runs
     wants_steps = False
 
-    def notice(self) -> None:
+    def notice(self) -> None:  # noqa: B027 - most sinks need nothing here
         """On the thread of the run, now and then: which run of the tracker's the script has open. Quick."""
 
-    def steps(self, steps: Sequence[StepStats]) -> None:
+    def steps(self, steps: Sequence[StepStats]) -> None:  # noqa: B027 - most sinks need nothing here
         """Steps since the last time: a choice of the healthy ones, and every one that is not finite."""
 
-    def finding(self, finding: Finding) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def finding(self, finding: Finding) -> None: ...
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: Outcome) -> None:  # noqa: B027 - most sinks need nothing here
         """The last call."""
 
 

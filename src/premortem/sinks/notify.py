@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from premortem.findings import Finding, Severity
@@ -42,8 +43,8 @@ class Notifier(Sink):
         codes = [f"{f.severity.value} {f.code} {f.name}" for f in outcome.findings[:MOST]]
         self.send(Message(self._about(text), codes))
 
-    def send(self, message: Message) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def send(self, message: Message) -> None: ...
 
     def _about(self, text: str) -> str:
         return f"{self.script}: {text}" if self.script else text

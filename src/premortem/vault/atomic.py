@@ -124,7 +124,7 @@ def publish_folder(draft: Path, final: Path) -> Path | None:
         final.replace(aside)
         try:
             draft.replace(final)
-        except BaseException:
+        except BaseException:  # also when it is interrupted here: the old folder goes back to its place
             aside.replace(final)
             raise
         aside.replace(draft)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar, TypeVar
 
 from premortem.events import Event
 
 
-class Fact:
+class Fact(ABC):
     """What is known so far about one thing. Built without arguments; a detector names it in `uses`."""
 
     LISTENS: ClassVar[tuple[type[Event], ...]]
 
-    def observe(self, event: Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def observe(self, event: Event) -> None: ...
 
 
 Kind = TypeVar("Kind", bound=Fact)

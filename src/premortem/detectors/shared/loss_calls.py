@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from premortem.detectors.base import THRICE, Detector, Finding, Findings
@@ -27,12 +28,12 @@ class JudgesLossCalls(Detector):
             if wrong != "" and self.always(event.at, wrong is not None) >= self.calls:
                 yield self.found(event, wrong or "")
 
+    @abstractmethod
     def wrong(self, event: LossCall) -> str | None:
         """What is wrong with this call. "" says nothing about the line; None clears it for good."""
-        raise NotImplementedError
 
-    def found(self, event: LossCall, wrong: str) -> Finding:
-        raise NotImplementedError
+    @abstractmethod
+    def found(self, event: LossCall, wrong: str) -> Finding: ...
 
 
 class TakesScores(Detector):
@@ -49,8 +50,8 @@ class TakesScores(Detector):
             if pair is not None and self.times(event.at) >= THRICE:
                 yield self.applied_twice(event, *pair)
 
-    def called(self, event: LossCall) -> Findings:
-        raise NotImplementedError
+    @abstractmethod
+    def called(self, event: LossCall) -> Findings: ...
 
-    def applied_twice(self, event: GraphWalked, upper: str, lower: str) -> Finding:
-        raise NotImplementedError
+    @abstractmethod
+    def applied_twice(self, event: GraphWalked, upper: str, lower: str) -> Finding: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,8 +26,8 @@ class OfResumed(Detector):
                 self.over = True
                 yield finding
 
-    def judge(self, event: Resumed) -> Finding | None:
-        raise NotImplementedError
+    @abstractmethod
+    def judge(self, event: Resumed) -> Finding | None: ...
 
     def about(self, event: Resumed, message: str, **more: Any) -> Finding:
         return self.finding(event, message, file=event.path, **more)

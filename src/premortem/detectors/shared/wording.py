@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-
-def count(number: int, noun: str) -> str:
-    """ "1 parameter", "3 parameters", "2 batches"."""
-    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{number} {noun}{ending}"
+from premortem.amounts import some
 
 
 def place(names: Iterable[str]) -> str:
@@ -31,13 +27,6 @@ def where(names: list[str]) -> dict[str, Any]:
     """The module and the first parameter, as `Detector.finding` takes them."""
     module = place(names) if len(names) > 1 else names[0].rpartition(".")[0]
     return {"module": module, "parameter": names[0]}
-
-
-def some(names: Iterable[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
-    every = list(names)
-    head = ", ".join(f"`{name}`" for name in every[:most])
-    return head if len(every) <= most else f"{head} and {len(every) - most} more"
 
 
 def parameters_of(names: list[str]) -> str:

@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from premortem.preflight.config.checks.config_missing import ConfigMissing
-from premortem.preflight.config.checks.config_unreadable import ConfigUnreadable
-from premortem.preflight.config.checks.global_batch_disagrees import GlobalBatchDisagrees
-from premortem.preflight.config.checks.input_missing import InputMissing
-from premortem.preflight.config.checks.number_in_quotes import NumberInQuotes
-from premortem.preflight.config.checks.option_stays_text import OptionStaysText
-from premortem.preflight.config.checks.switch_always_on import SwitchAlwaysOn
-from premortem.preflight.config.checks.switch_is_text import SwitchIsText
-from premortem.preflight.config.checks.unknown_key import UnknownKey
+from premortem.preflight.config.checks import ALL
 from premortem.preflight.project import Part, Project, Tell
-from premortem.preflight.unit import Check
 
-ALL: tuple[type[Check], ...] = (
-    ConfigUnreadable,
-    ConfigMissing,
-    SwitchIsText,
-    NumberInQuotes,
-    OptionStaysText,
-    SwitchAlwaysOn,
-    UnknownKey,
-    InputMissing,
-    GlobalBatchDisagrees,
-)
+__all__ = ["ALL", "survey"]
 TITLE = "Configuration and code"
 
 

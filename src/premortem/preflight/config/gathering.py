@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from premortem.amounts import short
 from premortem.files import untrusted
 from premortem.findings import Where
 from premortem.lint.configs import Config
@@ -19,7 +20,6 @@ from premortem.preflight.config.settings_facts import Facts, File, Setting
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
 from premortem.preflight.values import Values
-from premortem.preflight.wording import short
 
 _FETCHES = re.compile(
     rb"download|urlretrieve|wget|kagglehub|gdown|load_dataset|from_pretrained|requests\.get|makedirs|mkdir|make_dataset"

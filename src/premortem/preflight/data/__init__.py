@@ -4,13 +4,13 @@ walk.py        all names and sizes           names.py, splits.py   what names sa
 sampling.py    which files are read          readers/              one file for each format
 layout.py      groups, sequences, classes    pairs.py, copies.py, lookalikes.py
 code/          which folders the script will open, from its source
-facts.py       all of that as plain values   checks/               judge them, one file each
-survey.py      the part of the page; `survey_seen` takes what a rehearsal has seen
+data_facts.py  all of that as plain values   checks/               judge them, one file each
+surveying.py   the part of the page; `survey_seen` takes what a rehearsal has seen
 """
 
 from __future__ import annotations
 
-from premortem.preflight.data.registry import ALL
+from premortem.preflight.data.checks import ALL
 from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed
 

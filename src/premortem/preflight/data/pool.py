@@ -34,7 +34,6 @@ def read_all(root: Path, files: list[File], around: Around) -> tuple[dict[str, l
     with ThreadPoolExecutor(workers, thread_name_prefix="premortem-data") as pool:
         try:
             looks = dict(pool.map(one, files))
-        except BaseException:
+        finally:
             pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what is queued
-            raise
     return {path: found for path, found in looks.items() if found}, missing

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import count, share
 from premortem.derived.folding import fold
 from premortem.preflight.data import dataset, names, sampling
+from premortem.preflight.data.checks import ALL
 from premortem.preflight.data.code.opened import Opened, fits, is_surely_data, opened, patterns, tops
 from premortem.preflight.data.data_facts import DataFacts, Length, Miss, Root
-from premortem.preflight.data.registry import ALL
 from premortem.preflight.data.walk import walk
-from premortem.preflight.data.wording import count, in_bytes, share
+from premortem.preflight.data.wording import in_bytes
 from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed
 

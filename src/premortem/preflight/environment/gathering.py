@@ -7,13 +7,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import short, size
 from premortem.preflight import options, reading
 from premortem.preflight.environment import caching, copies, devices, machine, outputs
 from premortem.preflight.environment.machine_facts import Facts
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
 from premortem.preflight.values import Values
-from premortem.preflight.wording import short, size
 
 
 def gather(project: Project, tell: Tell) -> tuple[Facts, Reading]:

@@ -25,8 +25,15 @@ try:
             _module.__spec__ = type(__spec__)(_full, _module.__loader__, origin=_path)
             _module.__loader__.exec_module(_module)
         _module.adopt(_order)
-except Exception:
-    pass
+except Exception as _error:  # the process goes on unwatched, and the run says so at its end
+    try:
+        import json
+
+        _place = os.path.join(json.loads(_facts[2])["folder"], "unwatched-%d.txt" % os.getpid())
+        with open(_place, "w") as _file:
+            _file.write("%s (%s: %s)" % (sys.executable, type(_error).__name__, _error))
+    except (ImportError, LookupError, TypeError, ValueError, OSError):
+        pass  # the folder of the run is gone, or the order is not one of ours
 
 try:
     import sitecustomize  # noqa: F401 - the user's own

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+from premortem.amounts import short
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.unit import Check
-from premortem.preflight.wording import short
 
 
 class ConfigMissing(Check):

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+from premortem.amounts import short
 from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.unit import Check
-from premortem.preflight.wording import short
 
 _SPLIT = r"(?:train|val|valid|validation|test|eval|dev)"
 _THING = r"(?:data|dataset|input|image|img|label|mask|annotation|ann|csv|manifest|corpus|vocab|source|src|lq|gt|hq)s?"

@@ -1,1 +1,8 @@
-"""What can be wrong with data, one file each. To add one: write its file and add it to ALL in the package above."""
+"""Checks of data, in the order of their codes. To add one, write its file."""
+
+from premortem.cards import units_in
+from premortem.preflight.unit import Check
+
+ALL: tuple[type[Check], ...] = units_in(__name__, __path__, Check)
+
+__all__ = ["ALL"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from premortem.amounts import share, some
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
@@ -13,7 +14,6 @@ from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Check
 from premortem.profile.between import only_in
 from premortem.profile.facts import Profile
-from premortem.profile.wording import listed, share
 
 _FEW = 60  # values: a column with more of them is no list of classes
 
@@ -82,11 +82,11 @@ class CategoryOnlyInOneSplit(Check):
         total, rows = sum(second[1].values()), sum(number for _, number in absent)
         names = [label for label, _ in absent]
         others = [label for label, _ in only_in(two, one)]
-        back = f" {listed(others)} only in the former." if others else ""
+        back = f" {some(others)} only in the former." if others else ""
         yield self.finding(
-            f"`{shown(root)}`: `{shown(column)}` is {listed(names)} in {rows} of {total} rows of `{shown(second[0])}` "
+            f"`{shown(root)}`: `{shown(column)}` is {some(names)} in {rows} of {total} rows of `{shown(second[0])}` "
             f"({share(rows, total)}), and in no row of `{shown(first[0])}`",
-            cause=f"Class{'es' if len(names) > 1 else ''} {listed(names)}: missing from the training split.{back}",
+            cause=f"Class{'es' if len(names) > 1 else ''} {some(names)}: missing from the training split.{back}",
             remedy="Count the values where the files are made, and make the training split again.",
             column=shown(column),
             classes=names[:20],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
@@ -17,7 +18,7 @@ from premortem.profile.alone import ENOUGH
 from premortem.profile.between import shifts
 from premortem.profile.facts import Shift
 from premortem.profile.sample import Sample
-from premortem.profile.wording import listed, shift
+from premortem.profile.wording import shift
 
 # Files of one split may come from different days and places, and halves of a file be sorted: they differ more by nature.
 _FAR, _WIDE = 6.0, 12.0
@@ -93,7 +94,7 @@ class ColumnsDifferBetweenFiles(Check):
 
     def _say(self, root: Root, table: Table, first: str, second: str, found: list[Shift]) -> Finding:
         names = [each.column for each in found]
-        also = f"; also {listed(names[1:])} of {len(table.profile.columns)} columns" if len(names) > 1 else ""
+        also = f"; also {some(names[1:])} of {len(table.profile.columns)} columns" if len(names) > 1 else ""
         return self.finding(
             f"`{shown(root.name)}`: {shift(found[0], first, second)}{also}",
             cause="The same column does not mean the same in both: other units, another order, or nothing at all.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Check
 from premortem.profile.alone import constants
-from premortem.profile.wording import amount, listed
+from premortem.profile.wording import amount
 
 
 class ConstantColumn(Check):
@@ -45,7 +46,7 @@ class ConstantColumn(Check):
                 found = [c for c in constants(table.profile) if facts.uses(table, c.name)]
                 if found:
                     yield self.finding(
-                        f"`{shown(root.name)}`: {listed([c.name for c in found])} {'is' if len(found) == 1 else 'are'} "
+                        f"`{shown(root.name)}`: {some([c.name for c in found])} {'is' if len(found) == 1 else 'are'} "
                         f"{amount(found[0].low)} in all {table.rows:,} rows of `{shown(table.shown)}`: a constant column",
                         cause="A feature has a single value, while the columns beside it vary.",
                         remedy="Look at the column where the file is made: a join that failed, a sensor that stands still.",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from premortem.amounts import count
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Pairing, Root
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import count, some
+from premortem.preflight.data.wording import some
 from premortem.preflight.unit import Check
 
 _BY_ACCIDENT = 0.2  # of the inputs; where more lack a target, only a part was meant to have one

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from premortem.amounts import some
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
@@ -12,7 +13,7 @@ from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Check
 from premortem.profile.facts import Placeholder
-from premortem.profile.wording import listed, placeholder
+from premortem.profile.wording import placeholder
 
 
 class PlaceholderInAColumn(Check):
@@ -56,8 +57,8 @@ class PlaceholderInAColumn(Check):
 
     def _say(self, root: str, table: Table, found: list[Placeholder], others: list[str]) -> Finding:
         names = [each.column for each in found]
-        also = f"; so have {listed(names[1:])}" if len(names) > 1 else ""
-        also += f"; likewise in {listed([shown(other) for other in others])}" if others else ""
+        also = f"; so have {some(names[1:])}" if len(names) > 1 else ""
+        also += f"; likewise in {some([shown(other) for other in others])}" if others else ""
         return self.finding(
             f"`{shown(root)}`: in `{shown(table.shown)}`, {placeholder(found[0])}{also}",
             cause="One value, repeated and far outside of all others, is a placeholder for a missing value (a sentinel).",

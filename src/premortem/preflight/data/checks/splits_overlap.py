@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from premortem.amounts import share
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Overlap
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import share
 from premortem.preflight.unit import Check
 
 _WORTH_SAYING = 0.01  # of the smaller split; well-known datasets repeat a few in ten thousand

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from premortem.amounts import share
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import share, some
+from premortem.preflight.data.wording import some
 from premortem.preflight.unit import Check
 
 

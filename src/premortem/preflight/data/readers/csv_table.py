@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+from premortem.amounts import is_number
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import columns
 from premortem.preflight.data.readers.around import Around
@@ -38,7 +39,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     rows = [row for row in rows if row]
     if not rows:
         return
-    head = rows[0] if not any(_number(cell) for cell in rows[0]) else [str(i) for i in range(len(rows[0]))]
+    head = rows[0] if not any(is_number(cell) for cell in rows[0]) else [str(i) for i in range(len(rows[0]))]
     body = rows[1:] if head is rows[0] else rows
     if len(set(head)) != len(head):
         head = [f"{name}.{place}" for place, name in enumerate(head)]
@@ -59,11 +60,3 @@ def _lines(file: TextIO) -> Iterator[str]:
             raise csv.Error(f"a line has more than {_MOST_CHARACTERS:,} characters")
         left -= len(line)
         yield line
-
-
-def _number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from premortem.amounts import size
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
 from premortem.preflight.unit import Check
-from premortem.preflight.wording import size
 
 
 class DiskSmallerThanCheckpoints(Check):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from premortem.amounts import size
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.preflight.unit import Check
-from premortem.preflight.wording import size
 
 
 class CacheLostWithWorkers(Check):

@@ -1,0 +1,31 @@
+"""What `premortem run` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from premortem.settings import Shared
+
+if TYPE_CHECKING:
+    from premortem.sinks.base import Sink
+    from premortem.vault.deadline import Deadline
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    target: str
+    module: bool = False
+    argv: list[str] = field(default_factory=list)
+    findings: Path | None = None
+    policy: str = "protect"
+    quiet: bool = False
+    status: bool = True  # a line about the run, on a terminal
+    folder: Path | None = None
+    autopsy: bool = True
+    mirror: str | None = None  # a URL that can be connected to
+    deadline: Deadline | None = None
+    sinks: list[Sink] = field(default_factory=list)
+    settings: Shared = field(default_factory=Shared)
+    reads: bool = True  # the script's own files, beside the run
