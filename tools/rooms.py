@@ -80,6 +80,10 @@ ROOMS = (
         torch=Torch.YES,
     ),
     Room("detectors", "events to findings; one file each. No torch, no files, no clocks"),
+    Room(
+        "convictions",
+        "what lint suspects, judged by what the run does; one file per effect. As pure as detectors",
+    ),
     Room("policy", "finding to decision"),
     Room(
         "actions",
@@ -112,7 +116,8 @@ ROOMS = (
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions catalog detectors journal notebook parts policy probes program ranks replay sinks startup terminal vault",
+        "actions catalog convictions detectors journal lint notebook parts policy probes program ranks replay sinks startup "
+        "terminal vault",
     ),
     Room(
         "scriptrun",
@@ -169,7 +174,7 @@ ROOMS = (
     Room(
         "preflight",
         "`premortem check`: what can be known before the first epoch; one file per check",
-        "catalog lint program proof rehearsal terminal vault",
+        "catalog convictions lint program proof rehearsal terminal vault",
         "rich numpy PIL h5py pyarrow",
     ),
     Room(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from premortem.detectors.base import STILL, THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.series import Series
 from premortem.events import (
+    Argument,
     Backward,
     Event,
     Forward,
@@ -14,6 +15,7 @@ from premortem.events import (
     SchedulerBuilt,
     SchedulerStep,
     Site,
+    SourceRead,
 )
 from premortem.metric_words import direction
 
@@ -25,6 +27,7 @@ class Plateau:
     metrics: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     labels: dict[str, set[int]] = field(default_factory=dict)  # label -> which metrics were printed under it
+    called: set[Site] = field(default_factory=set)  # lines that have handed it its metric
     losses: int = 0  # metrics that are the mean of the losses just computed
     counts: set[int] | None = None  # ways to split the evaluation for which every metric is k / n so far
     cut_at: Site | None = None
@@ -45,15 +48,15 @@ class PlateauWrongMode(Detector):
     Use `mode="max"` for accuracies and scores, `mode="min"` for losses and errors.
 
     ## When it stays silent
-    Unless the metric is recognised (by the name it is printed under, as a share k/n of the evaluated samples,
-    or as the mean of the losses just computed) and the rate was really cut. A validation loss that rises because
+    Unless the metric is recognised (by the name it is printed under or handed over by, as a share k/n of the evaluated
+    samples, or as the mean of the losses just computed) and the rate was really cut. A validation loss that rises because
     the model overfits is what the scheduler is for.
     """
 
     card = Card("PM205", "plateau-wrong-mode", "scheduler", Severity.ERROR).explaining(
         *STILL, "scheduler-past-horizon"
     )
-    listens = (Forward, LossCall, Backward, LogLine, SchedulerBuilt, SchedulerStep, RunEnded)
+    listens = (Forward, LossCall, Backward, LogLine, SchedulerBuilt, SchedulerStep, SourceRead, RunEnded)
 
     def __init__(self) -> None:
         self._plateaus: dict[int, Plateau] = {}
@@ -62,11 +65,14 @@ class PlateauWrongMode(Detector):
         self._judged: list[float] = []  # losses computed without gradients since then
         self._trained: list[float] = []  # losses trained on since the last call of a scheduler
         self._printed: list[LogLine] = []  # at the current step
+        self._written: list[Argument] = []  # calls of `step` as they stand in the code
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, SchedulerBuilt):
             if event.mode in {"min", "max"} and event.kind == "ReduceLROnPlateau":
                 self._plateaus[event.scheduler] = Plateau(event.mode, event.optimizer)
+        elif isinstance(event, SourceRead):
+            self._written = [one for one in event.arguments if one.method == "step"]
         elif not self._plateaus:
             return
         elif isinstance(event, Forward):
@@ -109,6 +115,8 @@ class PlateauWrongMode(Detector):
             return
         plateau.metrics.append(metric)
         plateau.steps.append(event.step)
+        if event.at is not None:
+            plateau.called.add(event.at)
         for line in self._printed:  # printed before
             if line.step == event.step:
                 recognise(plateau, line)
@@ -144,19 +152,39 @@ class PlateauWrongMode(Detector):
     def _mistaken(self, plateau: Plateau) -> str:
         metrics = plateau.metrics
         rose = metrics[-1] - metrics[0]
-        name, direction = known_as(plateau)
+        name, way = known_as(plateau)
+        fed = f"what is printed as `{name}`"
+        if not way:
+            name, way = self._handed_over_as(plateau)
+            way = (
+                way if rose * way > 0 or plateau.mode == "max" else 0
+            )  # by its name alone, it must have got better
+            fed = f"`{name}`"
         scale = 1.0 if max(metrics) <= 1 else 100.0
         learning = self._training.count >= 8 and self._training.gain() > 0.02
-        if plateau.mode == "min" and direction > 0:
-            return f"what is printed as `{name}`"
-        if plateau.mode == "min" and direction == 0 and plateau.counts and len(metrics) > THRICE:
+        if plateau.mode == "min" and way > 0:
+            return fed
+        if plateau.mode == "min" and way == 0 and plateau.counts and len(metrics) > THRICE:
             if rose >= 0.1 * scale and learning:
                 return "a share of right answers, which rises while the training loss falls"
-        if plateau.mode == "max" and rose < 0 and direction < 0:
-            return f"what is printed as `{name}`"
-        if plateau.mode == "max" and rose < 0 and direction == 0:
+        if plateau.mode == "max" and rose < 0 and way < 0:
+            return fed
+        if plateau.mode == "max" and rose < 0 and way == 0:
             return "the loss itself" if plateau.losses >= max(THRICE, 0.8 * len(metrics)) else ""
         return ""
+
+    def _handed_over_as(self, plateau: Plateau) -> tuple[str, int]:
+        """The name that the metric has in the code, where every call of its scheduler has one that says the same."""
+        names: list[tuple[str, int]] = []
+        for at in plateau.called:
+            calls = [
+                one for one in self._written if one.file == at.file and one.line <= at.line <= one.last_line
+            ]
+            said = [(name, direction(name)) for one in calls for name in one.names if direction(name)]
+            if not said or len({way for _name, way in said}) != 1:
+                return "", 0
+            names.append(said[0])
+        return names[0] if names and len({way for _name, way in names}) == 1 else ("", 0)
 
 
 def recognise(plateau: Plateau, line: LogLine) -> None:

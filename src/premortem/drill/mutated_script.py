@@ -87,6 +87,7 @@ class Child:
             findings=shared / "findings.json",
             quiet=True,
             folder=shared / "watched",
+            reads=False,  # a mutant changes what runs, not what stands in the file
         )
         supervision = Supervision(options, Stopwatch(self))
         supervision.begin(program)

@@ -31,5 +31,6 @@ from premortem.events.memory import *
 from premortem.events.models import *
 from premortem.events.ranks import *
 from premortem.events.run import *
+from premortem.events.source import *
 from premortem.events.state import *
 from premortem.events.update import *

@@ -41,6 +41,14 @@ class SaidFrozen(NamedTuple):
     parameters: tuple[int, ...]  # of which at least some should be frozen
 
 
+class Repeated(NamedTuple):
+    """One layer with weights that stands in several places of a list or a `Sequential`."""
+
+    place: str  # "model.blocks"
+    kind: str  # class of the layer
+    times: int
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelSeen(Event):
     """A module was called by the user's code (not by another module) for the first time."""
@@ -55,6 +63,7 @@ class ModelSeen(Event):
     shapes: int = 0  # hash of all parameter shapes: equal for two copies of one architecture
     misspelt: tuple[Misspelt, ...] = ()
     frozen: tuple[SaidFrozen, ...] = ()
+    repeats: tuple[Repeated, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from premortem import preflight, settings
 from premortem.command_line import Command
+from premortem.convictions.pairs import joined
 from premortem.derived.folding import fold
 from premortem.errors import PremortemError, UsageError
 from premortem.files import private
@@ -93,6 +94,8 @@ class Checking:
         cards = {unit.card.code: unit.card for unit in (*preflight.ALL, *rules.ALL)}
         for part in self.parts:
             part.findings = list(map(self.silence.apply, part.findings))
+        for part, findings in zip(self.parts, joined([part.findings for part in self.parts]), strict=True):
+            part.findings = findings
         folded = fold(self.findings, cards)
         kept = {_key(finding): finding for finding in shown(folded)}
         self.silenced = len(folded) - len(kept)

@@ -18,6 +18,7 @@ from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
 from premortem.probes.draws import Draws
+from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
 from premortem.probes.finite_questions import Questions
 from premortem.probes.inflow import Inflow
@@ -84,6 +85,7 @@ class Attachment:
         self.reading = Reading(session)
         self.inflow = Inflow(session, models, self.loaders, losses, self.pairs, self.reading)
         self.steering = Steering(session, self.reading)
+        self.dropped = DroppedResults(session, self.optimizers)
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
@@ -205,6 +207,7 @@ class Attachment:
         self.reading.openings.leave()
         self.nonfinite_origin.microscope_schedule.leave()
         self.op_audit.remove()
+        self.dropped.remove()
         self.home.remove()
         self.optimizers.remove()
         self.session.restore()

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from premortem.events import Hidden, ModelSeen, Parameter
-from premortem.probes.module_attributes import hidden_in, misspelt_in, said_frozen
+from premortem.probes.module_attributes import hidden_in, misspelt_in, repeated_in, said_frozen
 from premortem.probes.session import Session, user_name, user_site
 from premortem.probes.weight_checksums import same_weights
 
@@ -135,6 +135,7 @@ class ModelRegistry:
                 shapes=shapes,
                 misspelt=misspelt,
                 frozen=frozen,
+                repeats=tuple(repeated_in(model.name, module)),
             )
         )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from torch import nn
 
-from premortem.events import Hidden, Misspelt, SaidFrozen
+from premortem.events import Hidden, Misspelt, Repeated, SaidFrozen
 
 T = TypeVar("T")
 _BOOKKEEPING = frozenset(vars(nn.Module()))
@@ -60,6 +61,18 @@ def said_frozen(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> I
                 held = part if isinstance(part, nn.Module) else owner
                 place = ".".join(each for each in (name, path, attribute) if each)
                 yield SaidFrozen(place, str(value), tuple(key_of(p) for p in held.parameters()))
+
+
+def repeated_in(name: str, module: nn.Module) -> Iterable[Repeated]:
+    """Layers with weights of which one object has several places of the same list."""
+    for path, owner in module.named_modules():
+        if isinstance(owner, (nn.ModuleList, nn.Sequential)) and len(owner) > 1:
+            layers = {id(layer): layer for layer in owner._modules.values()}
+            for key, times in Counter(map(id, owner._modules.values())).items():
+                layer = layers[key]
+                if times > 1 and next(layer.parameters(), None) is not None:
+                    place = ".".join(part for part in (name, path) if part)
+                    yield Repeated(place, type(layer).__name__, times)
 
 
 def misspelt_in(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> Iterable[Misspelt]:

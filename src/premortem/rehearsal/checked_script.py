@@ -58,6 +58,7 @@ class Child:
             policy="observe",
             quiet=True,
             folder=shared / "journal",
+            reads=False,  # `check` has read them, and joins both
         )
         self.supervision = Supervision(options, Console(quiet=True), audience=self)
         self.supervision.begin(program)

@@ -10,8 +10,10 @@ from typing import Any
 
 from premortem.amounts import short
 from premortem.cards import Card, identity
+from premortem.convictions.pairs import is_same, proved
 from premortem.derived.folding import fold, without_surpassed
 from premortem.derived.proved import of_which, with_proofs
+from premortem.events import Suspicion
 from premortem.findings import Certainty, Finding, Where
 from premortem.settings import Silence
 from premortem.settings import shown as shown_findings
@@ -23,7 +25,8 @@ class FoundSoFar:
     """Keeps what detectors have found."""
 
     def __init__(self, cards: Mapping[str, Card], silence: Silence) -> None:
-        self._cards = cards
+        self._cards = dict(cards)
+        self._suspicions: tuple[Suspicion, ...] = ()  # of lint, about the script's own files
         self._silence = silence
         self.all: list[Finding] = []  # before folding
         self._known: set[tuple[Any, ...]] = set()
@@ -41,7 +44,9 @@ class FoundSoFar:
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return None  # `count_the_rest` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
-        finding = self._silence.apply(finding)
+        finding = proved(self._silence.apply(finding), self._suspicions)
+        if any(is_same(known, finding) for known in self.all):
+            return None
         self.all = [*without_surpassed(self.all, finding), finding]
         return finding
 
@@ -56,6 +61,16 @@ class FoundSoFar:
         self._proofs.append(record)
         self.all = with_proofs(self.all, self._proofs, self._cards)
         return [finding for finding in self.shown if finding not in before]
+
+    def read(self, suspicions: tuple[Suspicion, ...]) -> list[Finding]:
+        """Lint has read the script. Findings that have moved to another line for it, or weigh more."""
+        before = {(finding.code, finding.severity, finding.where) for finding in self.shown}
+        self._suspicions = suspicions
+        self._cards |= {one.card.code: one.card for one in suspicions}
+        # Several places where a mistake showed are one place where it stands.
+        found = [proved(finding, suspicions) for finding in self.all]
+        self.all = list({self._identity(finding): finding for finding in found}.values())
+        return [f for f in self.shown if (f.code, f.severity, f.where) not in before]
 
     def promise(self, capsule: Path) -> None:
         self.capsules.append(capsule)

@@ -30,3 +30,4 @@ class RunOptions:
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
     settings: Shared = field(default_factory=Shared)
+    reads: bool = True  # the script's own files, beside the run

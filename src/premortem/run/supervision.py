@@ -146,6 +146,7 @@ class Supervision:
             on_capsule=self._failed,
             silence=Silence(self.options.settings),
             quarantine=self.options.quarantine,
+            reads=self.options.reads,
         )
         watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=torch_version() or ""))
         watcher.attach_when_torch_arrives()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from premortem import detectors, events, policy
 from premortem.actions.stop import stop
+from premortem.convictions.court import Court
 from premortem.derived.failures import Failures
 from premortem.derived.phases import Phases
 from premortem.derived.windows import Windows
@@ -36,6 +37,7 @@ from premortem.run import environment
 from premortem.run.detection import Detection
 from premortem.run.found_so_far import FoundSoFar, working_folder
 from premortem.run.quarantine import Quarantine, drawn_for
+from premortem.run.reading import PATIENCE, Reading
 from premortem.settings import Silence
 from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
@@ -125,6 +127,7 @@ class Watcher:
         on_capsule: Callable[[Path], None] | None = None,
         silence: Silence | None = None,
         quarantine: Quarantine | None = None,
+        reads: bool = False,
     ) -> None:
         self.quarantine = quarantine or Quarantine()
         self._leaving_out: SamplesLeftOut | None = None
@@ -148,6 +151,10 @@ class Watcher:
         self._dispatch = self._detection.dispatch
         if audience is not None:
             self._dispatch = functools.partial(self._dispatch_before, audience)
+        # The script's own files, read beside the run, and what comes of it.
+        self._reading = Reading(self.fault) if reads else None
+        self._court = Court({cls.card.name: cls.card for cls in detectors.ALL}) if reads else None
+        self._judging = frozenset(map(events.sent, Court.listens if reads else ()))
         self.silence = self._detection.silence
         self._kept = frozenset(map(events.sent, _KEPT))
         self._capsules: Capsules | None = None
@@ -191,6 +198,8 @@ class Watcher:
             for finding in self._found.prove(event.record):
                 self._tell(finding)
         self._dispatch(event)
+        if type(event) in self._judging and self._court is not None:
+            self._judge(self._court, event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
                 if events.base.seals:
@@ -205,6 +214,34 @@ class Watcher:
             self.steps = max(self.steps, self._attachment.session.step)
         return self.steps
 
+    def _judge(self, court: Court, event: Event) -> None:
+        """What lint suspects, against what the run does."""
+        try:
+            for finding in court.observe(event):
+                self._say(finding)
+            over = court.over
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not reach the run
+            self.fault("court", error)
+            over = True
+        if over:
+            self._judging = frozenset()
+
+    def _read_beside(self, patience: float = 0.0) -> None:
+        """Begins to read the script's files at its first step; what was read goes to whoever listens."""
+        reading, court = self._reading, self._court
+        if reading is None or court is None:
+            return
+        reading.begin()
+        read = reading.take(patience)
+        if read is None:
+            return
+        self._reading = None
+        if self._attachment is not None:
+            self._attachment.dropped.look_for(court.dropped(read))
+        for finding in self._found.read(read.suspicions):
+            self._tell(finding)
+        self.emit(replace(read, step=self.reached()))
+
     def _dispatch_before(self, audience: Audience, event: Event) -> None:
         audience.heard(event)
         self._detection.dispatch(event)
@@ -218,7 +255,7 @@ class Watcher:
             self.journal.finding(finding)
         if self._attachment is not None:
             self._attachment.alarm()
-        shown = self._found.folded(said)
+        shown = self._found.folded(finding)
         if shown is not None:  # else a finding before it explains it
             self._tell(shown)
         if not shown_findings([finding]):
@@ -354,6 +391,8 @@ class Watcher:
         return stepped
 
     def _stepped(self, *_: Any) -> None:
+        if self._reading is not None:
+            self._read_beside()
         among_ranks = self._attachment is not None and self._attachment.ranks.exchange is not None
         if self.stopping is not None or among_ranks:
             self._stop_if_decided()
@@ -449,6 +488,8 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - the last words must still be said
                 self.fault("safekeeping", error)
         event = replace(ended or RunEnded(), step=self.reached())
+        if self.reached() or event.reason == "crashed":
+            self._read_beside(PATIENCE)
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
         if self._attachment is not None and event.reason == "crashed":

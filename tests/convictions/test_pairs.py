@@ -1,0 +1,59 @@
+"""One cause, one finding: reports of lint beside findings of the run."""
+
+from premortem import detectors
+from premortem.convictions.pairs import is_same, joined, proved
+from premortem.events import Suspicion
+from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.lint import rules
+
+LINT = {rule.card.code: rule.card for rule in rules.ALL}
+RUN = {unit.card.name: unit.card for unit in detectors.ALL}
+
+
+def told(name, file="/p/train.py", line=40, card=None, certainty=Certainty.MEASURED):
+    card = card or RUN[name]
+    return Finding(
+        code=card.code, name=card.name, family=card.family, severity=card.severity, certainty=certainty, step=3,
+        message="it happened", where=Where(file, line),
+    )  # fmt: skip
+
+
+def suspected(code, file="/p/train.py", line=12):
+    return Suspicion(LINT[code], file, line, line, "x", "it stands there")
+
+
+def test_a_finding_moves_to_the_line_that_was_read_and_is_proved():
+    finding = proved(told("gradients-never-cleared"), [suspected("PM533"), suspected("PM533", line=900)])
+    assert finding.certainty is Certainty.PROVED
+    assert finding.where.line == 12
+    assert finding.code == RUN["gradients-never-cleared"].code
+    assert finding.evidence == {"read": "PM533", "seen_at": "/p/train.py:40"}
+
+
+def test_a_report_about_another_mistake_or_another_file_proves_nothing():
+    finding = told("gradients-never-cleared")
+    assert proved(finding, [suspected("PM517")]) is finding
+    assert proved(finding, [suspected("PM533", file="/p/other.py")]) is finding
+
+
+def test_what_is_certain_is_an_error_unless_the_run_is_not_broken_by_it():
+    assert RUN["optimizer-rebuilt-every-step"].severity is Severity.WARNING
+    assert proved(told("optimizer-rebuilt-every-step"), [suspected("PM540")]).severity is Severity.ERROR
+    assert proved(told("evaluated-with-gradients"), [suspected("PM536")]).severity is Severity.INFO
+
+
+def test_a_second_sighting_of_what_is_proved_says_nothing_new():
+    known = proved(told("gradients-never-cleared"), [suspected("PM533")])
+    assert is_same(known, told("gradients-never-cleared", line=77))
+    assert not is_same(known, told("gradients-never-cleared", file="/p/other.py"))
+    assert not is_same(known, told("step-never-called"))
+
+
+def test_check_shows_one_finding_for_a_report_and_what_the_rehearsal_saw():
+    report = told("", card=LINT["PM533"], line=12, file="train.py", certainty=Certainty.SUSPECTED)
+    other = told("", card=LINT["PM517"], line=30, file="train.py", certainty=Certainty.SUSPECTED)
+    code, rehearsal = joined([[report, other], [told("gradients-never-cleared")]])
+    assert code == [other]
+    (finding,) = rehearsal
+    assert (finding.name, finding.where.line) == ("gradients-never-cleared", 12)
+    assert finding.certainty is Certainty.PROVED
