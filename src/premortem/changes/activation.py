@@ -26,7 +26,7 @@ class NoActivationBeforeLoss(Change):
         same_loss=False,
         order=2,
         certain=True,
-        finding="squashed-scores",
+        finding="softmax-before-cross-entropy",
         remedy="give the loss the scores as the last layer makes them, without the activation",
     )
     opening = ("squashed", "nothing squashes what is given to the loss")

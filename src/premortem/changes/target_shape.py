@@ -20,7 +20,6 @@ class SameShapes(Change):
         title="target in the shape of the prediction",
         question="loss",
         family="shape",
-        same_loss=False,
         order=2,
         certain=True,
         finding="broadcast-in-loss",

@@ -17,10 +17,10 @@ from premortem.changes import RunDescription
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 from premortem.terminal.progress import Progress
+from premortem.why import cheating, questions, verdict, yardsticks
 from premortem.why import order as orders
-from premortem.why import questions, verdict, yardsticks
 from premortem.why.order import Order, Result
-from premortem.why.verdict import FAILED, HELPS, NO_TIME, SKIPPED, Row
+from premortem.why.verdict import FAILED, HELPS, NO_TIME, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
 
 FEW = 5  # backward passes: of fewer nothing can be said
@@ -102,7 +102,9 @@ class Director:
         """The script under several seeds; whether there is something to compare with."""
         done, options = self.done, self.options
         options.shown.say("the script as it is, watched")
-        first = self.launch(Order(watched=True, seconds=self.total / _PART, folder="as-it-is"))
+        first = self.launch(
+            Order(watched=True, seconds=self.total / _PART, folder="as-it-is", rows=bool(options.proposals))
+        )
         done.problem = _problem(first)
         if done.problem:
             done.tail = first.tail
@@ -188,7 +190,7 @@ class Director:
             row.again.append(self._gain_again(row, self.done.seeds[number], result))
 
     def _gain_again(self, row: Row, as_is: Result, result: Result) -> float:
-        same = row.learning is None or row.learning.same_loss
+        same = row.learning.same_loss if row.learning is not None else cheating.same_loss(as_is, result)
         gains = yardsticks.compare(self.done.sticks, self.done.chance, as_is, result, same_loss=same)
         return next((each.size for each in gains if each.yardstick == row.gain.yardstick), 0.0)
 
@@ -213,10 +215,14 @@ class Director:
         if result.failed:
             row.verdict, row.why = FAILED, result.ended or "it did not end in time"
             return
-        same = row.learning is None or row.learning.same_loss
+        same = row.learning.same_loss if row.learning is not None else cheating.same_loss(done.first, result)
         gains = yardsticks.compare(done.sticks, done.chance, done.first, result, same_loss=same)
         verdict.judge(row, gains)
-        if result.hopeless:
+        if row.learning is None and (how := cheating.cheats(done.first, result)):
+            row.verdict, row.why = NOTHING, f"cheats: {how}"
+        elif row.learning is None and not same:
+            row.why = "the loss is another one from the first step on: it was not compared"
+        elif result.hopeless:
             row.why = "much worse half way: ended there"
         elif row.change and not result.touched and row.learning is not None:
             row.verdict, row.why = SKIPPED, "it changed nothing here"
@@ -225,7 +231,7 @@ class Director:
         """A fix from outside, under all seeds at once."""
         done = self.done
         asked = [
-            Order(seed=number, backwards=done.first.backwards, files=proposal.files)
+            Order(seed=number, backwards=done.first.backwards, files=proposal.files, rows=True)
             for number in range(len(done.seeds))
         ]
         results = self.together(asked, words=proposal.words)

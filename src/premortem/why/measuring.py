@@ -27,6 +27,7 @@ Apart = Callable[[], AbstractContextManager[Any]]
 _CLASSES = ("cross_entropy", "nll_loss")
 _YES_OR_NO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _MOST = 1 << 16  # numbers of a prediction that are compared
+_FEW_ROWS = 2  # samples that may be alike by chance
 _PASSES = 20  # the last losses that decide whether a trial is hopeless
 
 
@@ -43,6 +44,7 @@ class Measuring:
         self.fits: dict[str, list[float]] = {"train": [], "eval": []}
         self.norms: list[float] = []
         self.backwards = self.steps = 0
+        self._judged = self._equal = 0  # losses, and those whose predictions are the same for all samples
         self.cut = self.hopeless = False
         self.began: float | None = None  # processor's time at the first backward pass
         self.on_backward: list[Callable[[torch.Tensor], None]] = []
@@ -58,6 +60,10 @@ class Measuring:
                 points.add(functional, name, partial(self._around_loss, name), order=OVER)
         after_optimizer_steps(self._stepped)
         before_optimizer_steps(self._stepping)
+
+    @property
+    def constant(self) -> float:
+        return self._equal / max(1, self._judged)
 
     @property
     def step_seconds(self) -> float:
@@ -149,6 +155,9 @@ class Measuring:
         graded = torch.is_grad_enabled()
         with self.apart(), torch.no_grad():
             value = follows(name, made.detach(), wanted.detach())
+            if graded and made.dim() and len(made) > _FEW_ROWS:
+                self._judged += 1
+                self._equal += bool((made == made[:1]).all())
         if value is not None:
             kind = "train" if graded else "eval"
             self.fits[kind].append(value if math.isfinite(value) else 0.0)

@@ -22,6 +22,7 @@ class Order:
     hopeless_after: int = 0  # backward passes after which a much worse loss ends the trial; 0: never
     hopeless_above: float = 0.0
     run: Mapping[str, Any] = field(default_factory=dict)  # facts of the run as it is, for the change
+    rows: bool = False  # compare the samples of training and evaluation
     files: Mapping[str, str] = field(default_factory=dict)  # sources that are different, by path
     folder: str = ""  # for a watched run's journal and findings, below the shared one
 
@@ -41,6 +42,8 @@ class Result:
     fits: dict[str, list[float]] = field(default_factory=dict)  # "train", "eval": how well targets are met
     printed: dict[str, list[float]] = field(default_factory=dict)
     norms: list[float] = field(default_factory=list)  # of all gradients, before each step
+    constant: float = 0.0  # the share of losses whose predictions are the same for all samples
+    same_rows: float = 0.0  # the share of evaluated samples that are trained on
     backwards: int = 0
     steps: int = 0
     cut: bool = False  # at the limit, and not by itself

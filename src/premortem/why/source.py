@@ -109,7 +109,10 @@ def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
     if done.verdict is None:
         return
     root = Path(director.run.cwd)
+    broken = any(each["severity"] == "error" for each in done.verdict.findings)
     for row in done.verdict.causes:
+        if broken and row.learning is not None and not row.learning.mistake and not row.supported:
+            continue  # a setting that hides what premortem has measured
         made = proposal(row, done, root)
         if made is None:
             continue

@@ -31,6 +31,7 @@ def play(played: Played) -> None:
     from premortem.why import seeds
     from premortem.why.facts import Facts
     from premortem.why.measuring import Measuring
+    from premortem.why.rows_seen import RowsSeen
 
     order, program = Order.from_json(played.order), played.program
     for path, text in order.files.items():
@@ -50,13 +51,17 @@ def play(played: Played) -> None:
     elif order.watched:
         facts = Facts(reach, apart)
         facts.install()
+    rows = RowsSeen()
+    if order.rows:
+        rows.install(reach)
     measuring = Measuring(order, reach.ours, apart)
     measuring.install()
     if facts is not None:
         measuring.on_backward.append(facts.heard)
     ending = program.run()
-    names = ("losses", "fits", "norms", "backwards", "steps", "cut", "hopeless", "step_seconds")
+    names = ("losses", "fits", "norms", "backwards", "steps", "cut", "hopeless", "constant", "step_seconds")
     played.tell(**{name: getattr(measuring, name) for name in names})
+    played.tell(same_rows=rows.share)
     if change is not None:
         played.tell(touched=change.touched)
     if facts is not None:

@@ -154,7 +154,10 @@ def conclude(
             HEALTHY, "I saw no mistake. Nothing here says how well it learns, so settings were not compared."
         )
     if better:
-        what = ", ".join(f"{row.title} ({row.gain.as_is:.4g} → {row.gain.changed:.4g})" for row in better)
+        what = ", ".join(
+            f"{row.title} ({row.gain.yardstick} {row.gain.as_is:.4g} → {row.gain.changed:.4g})"
+            for row in better
+        )
         return Verdict(HEALTHY, f"no mistake found. A better setting in these steps: {what}", notes=better)
     return Verdict(
         HEALTHY,
