@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console as Terminal
@@ -136,7 +137,10 @@ def show_end(done: Why, terminal: Terminal) -> None:
 def _place(where: Mapping[str, Any]) -> str:
     if not where.get("file"):
         return ""
-    return f"{where['file']}:{where['line']} " if where.get("line") else f"{where['file']} "
+    here = Path.cwd()
+    file = Path(where["file"])
+    name = file.relative_to(here) if file.is_relative_to(here) else file
+    return f"{name}:{where['line']} " if where.get("line") else f"{name} "
 
 
 def causes(done: Why) -> list[dict[str, Any]]:
@@ -178,7 +182,7 @@ def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, An
     said = f"{row.title}: {effect} (chance ±{chance:.2g}), and again under {_seeds(len(row.again))}. Changed: {doc}"
     where = source.where(row, done)
     if same is not None:
-        said = f"{same['message']} Proved: {said}"
+        said = f"{same['message'].rstrip('. ')}. Proved: {said}"
         where = same["where"] if same["where"].get("file") else where
     remedy = row.learning.remedy if row.learning is not None else ""
     return {
@@ -201,7 +205,7 @@ def _reported(finding: Mapping[str, Any], done: Why) -> dict[str, Any]:
         "family": finding["family"],
         "certainty": finding["certainty"],
         "where": finding["where"],
-        "message": f"{finding['message']} No change that I have removes it.",
+        "message": f"{finding['message'].rstrip('. ')}. No change that I have removes it.",
         "change": None,
         "effect": None,
         "severity": finding["severity"],
