@@ -48,7 +48,7 @@ def read(text: str) -> list[FileDiff]:
         else:
             place += 1
     if not any(each.hunks for each in found):
-        raise DoesNotApply("it is no unified diff (`git diff` and `diff -u` make one)")
+        raise DoesNotApply("it is not a unified diff (`git diff` and `diff -u` make one)")
     return found
 
 
