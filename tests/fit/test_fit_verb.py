@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
+
+from tests.scriptrun.test_ending import of_folder, wait_until
 
 TRAIN = """
 import argparse
@@ -143,12 +144,8 @@ def test_ctrl_c_is_quiet(tmp_path):
     running = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     try:
-        for _ in range(600):
-            if not children.exists() or children.read_text().strip():
-                break
-            time.sleep(0.1)
+        wait_until(lambda: len(of_folder(tmp_path)) > 1)  # the script's own process is there
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
     finally:

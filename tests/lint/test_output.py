@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
 
 
 def framed(one, width=100):
-    return [line.plain for line in frames.Frame(width).of(one)]
+    return [line.plain for line in frames.Reports(width).of(one)]
 
 
 # --- text ------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_file_that_is_gone_or_shorter_by_now_is_still_reported():
 )
 def test_no_text_breaks_a_frame(code, line, column, more, end, width):
     listing = Listing(code.encode(errors="replace"))
-    frame = frames.Frame(width)
+    frame = frames.Reports(width)
     frame.listing = lambda path: listing
     shown = list(frame.of(report(line=line, column=column, end_line=line + more, end_column=end)))
     assert shown[0].plain == "error PM501 dropped-tensor-result"

@@ -14,6 +14,7 @@ from premortem.fit.levers import Lever, candidates, samples
 from premortem.fit.search import Search
 from premortem.fit.sides import Side, largest_side, spatial
 from premortem.fit.trials import SHARE, NotRehearsed, OutOfTime, Trials
+from premortem.terminal.interruption import unbroken
 from premortem.terminal.progress import Progress
 
 FITS, TIGHT, NO = "fits", "tight", "no"
@@ -66,14 +67,18 @@ def complete(found: Answer, trials: Trials, shown: Progress) -> None:
     work = _Work(found, trials, shown)
     threads = [threading.Thread(target=work.run, daemon=True) for _ in range(trials.workers)]
     try:
-        for thread in threads:
-            thread.start()
+        with (
+            unbroken()
+        ):  # a thread that is interrupted while it starts can neither be waited for nor forgotten
+            for thread in threads:
+                thread.start()
         for thread in threads:
             thread.join()
     finally:
         trials.cancel()  # where it was interrupted, threads still wait for rehearsals
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         found.advice.sort(key=lambda advice: advice.peak)
     if work.fault is not None:
         raise work.fault

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 
 from premortem import redaction
+from premortem.derived.expression import marked
 from premortem.findings import Finding, Severity, Where
 from premortem.terminal.console import evidence_text, harmless
 
@@ -37,7 +38,7 @@ def _box(finding: Finding) -> str:
         f"<b style='color:{colour}'>{finding.severity.value}</b> <b>{escape(finding.code)} {escape(finding.name)}</b>"
         f"<span style='{FAINT}'>{step} ({finding.certainty.value})</span>"
     )
-    rows = [f"<div style='margin:.2em 0'>{_text(finding.message)}</div>", _code(finding.where)]
+    rows = [f"<div style='margin:.2em 0'>{_text(finding.message)}</div>", _code(finding)]
     labelled = {
         "where": _place(finding.where),
         "seen": evidence_text(finding.evidence),
@@ -58,10 +59,18 @@ def _text(text: str) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _code(where: Where) -> str:
-    line = linecache.getline(where.file, where.line).strip() if where.file and where.line else ""
-    line = redaction.source(line, where.file or "")
-    return f"<pre style='margin:.3em 0'>{where.line} │ {escape(line)}</pre>" if line else ""
+def _code(finding: Finding) -> str:
+    where = finding.where
+    lines = linecache.getlines(where.file) if where.file and where.line else []
+    if not where.line or where.line > len(lines):
+        return ""
+    text = redaction.source("".join(lines), where.file or "")
+    line = text.split("\n")[where.line - 1]
+    start, end = marked(finding, text) or (0, 0)
+    shown = (
+        f"{escape(line[:start])}<u>{escape(line[start:end])}</u>{escape(line[end:])}" if end else escape(line)
+    )
+    return f"<pre style='margin:.3em 0'>{where.line} │ {shown.strip()}</pre>" if line.strip() else ""
 
 
 def _place(where: Where) -> str:

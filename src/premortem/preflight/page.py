@@ -16,7 +16,8 @@ from premortem.files.plain import dumps
 from premortem.findings import NOUNS, Finding, Severity, tally
 from premortem.preflight.project import Part, Project
 from premortem.preflight.wording import place
-from premortem.terminal.console import COLOURS, WIDTH, Console
+from premortem.terminal.console import WIDTH, Console
+from premortem.terminal.frame import COLOURS
 
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"

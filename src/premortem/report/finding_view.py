@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from premortem import catalog
+from premortem.derived.expression import Marked, marked
 from premortem.derived.folding import fold, without_surpassed
 from premortem.derived.proved import with_proofs
 from premortem.errors import PremortemError
@@ -32,6 +32,7 @@ class Line(NamedTuple):
     number: int
     text: str
     blamed: bool
+    marked: Marked | None = None  # columns of the expression to blame
 
 
 @dataclass(slots=True)
@@ -102,12 +103,20 @@ def excerpt(finding: Finding, sources: Mapping[str, str]) -> list[Line]:
     text = source(file, sources)
     if not line or text is None:
         return []
-    lines = text.expandtabs(4).splitlines()
+    lines = text.split("\n")
     if line > len(lines):
         return []
-    first = max(1, line - CONTEXT)
-    some = textwrap.dedent("\n".join(lines[first - 1 : line + CONTEXT])).split("\n")
-    return [Line(first + place, text, first + place == line) for place, text in enumerate(some)]
+    numbers = range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1)
+    shown = [lines[number - 1].expandtabs(4).rstrip() for number in numbers]
+    margin = min((len(each) - len(each.lstrip()) for each in shown if each), default=0)
+    found = marked(finding, text)
+    if found is not None:
+        before = [len(lines[line - 1][:column].expandtabs(4)) - margin for column in found]
+        found = Marked(*before)
+    return [
+        Line(number, each[margin:], number == line, found if number == line else None)
+        for number, each in zip(numbers, shown, strict=True)
+    ]
 
 
 def source(file: str | None, sources: Mapping[str, str]) -> str | None:

@@ -104,10 +104,12 @@ def _finding(view: FindingView) -> Iterator[str]:
         yield f"**Where.** {code(view.place)}"
     if view.code:
         digits = len(str(view.code[-1].number))
-        lines = [
-            f"{'>' if line.blamed else ' '} {line.number:>{digits}} | {line.text}".rstrip()
-            for line in view.code
-        ]
+        lines: list[str] = []
+        for line in view.code:
+            lines.append(f"{'>' if line.blamed else ' '} {line.number:>{digits}} | {line.text}".rstrip())
+            if line.marked:
+                start, end = line.marked
+                lines.append(f"  {' ' * digits} | {' ' * start}{'^' * (end - start)}")
         yield fence("\n".join(lines), "python")
     if finding.remedy:
         yield f"**Remedy.** {text(words.capital(words.sentence(finding.remedy)))}"

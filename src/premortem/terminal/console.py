@@ -5,6 +5,7 @@
       where  finetune.py:41
                40 │ optimizer = torch.optim.AdamW(model.parameters())
              > 41 │ model.head = nn.Linear(64, 5)
+                  │ ^^^^^^^^^^
                42 │ train(model, optimizer)
       seen   parameters 2, gradient norm 0.4127
       why    The optimizer was built before the head was replaced.
@@ -21,7 +22,6 @@ import linecache
 import os
 import shlex
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -31,12 +31,12 @@ from rich.text import Text
 
 from premortem import redaction
 from premortem.amounts import count
+from premortem.derived.expression import marked
 from premortem.findings import Finding, Severity, Where, tally
+from premortem.terminal.frame import COLOURS, Frame, clean
 from premortem.terminal.printed_lines import unread
 
-COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
 WIDTH = 100  # longer lines are hard to read, however wide the window is
-LABEL = 7  # room for "where" and its like
 CONTEXT = 1  # lines of code shown on either side of the one to blame
 EVIDENCE = 6  # values shown; the journal has them all
 ITEMS = 3  # of a list, likewise
@@ -66,9 +66,8 @@ class Console:
             force_terminal=False if plain else None,  # a kernel asks for colours everywhere, by FORCE_COLOR
             force_jupyter=False,  # ... and rich would display each line by itself
         )
-        self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
-        utf8 = (getattr(self._stream, "encoding", None) or "").lower().startswith("utf")
-        self._gutter = "│" if utf8 else "|"
+        width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
+        self._frame = Frame(width, getattr(self._stream, "encoding", None))
 
     def finding(self, finding: Finding) -> None:
         if self.quiet:
@@ -106,12 +105,14 @@ class Console:
         said += f" ({silenced} silenced)" if silenced else ""
         verdict = Text(said, COLOURS[worst] if worst else "bold")
         gaps = [
-            line for gap in missed for line in self._wrapped(gap, indent="    ", first="  not looked at: ")
+            line
+            for gap in missed
+            for line in self._frame.wrapped(gap, indent="    ", first="  not looked at: ")
         ]
         codes = dict.fromkeys(f.code for f in findings)
         pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
-        more = [Text("  " + _clean("; ".join(pointers)), "dim")] if pointers else []
+        more = [Text("  " + clean("; ".join(pointers)), "dim")] if pointers else []
         self._print([Text(), verdict, *gaps, *more])
 
     def problem(self, sentence: str) -> None:
@@ -121,66 +122,40 @@ class Console:
 
     def refuse(self, sentence: str) -> None:
         """Why nothing was run. Shown even when mute: silence would hide it."""
-        self._print([Text.assemble(("premortem: ", "bold red"), _clean(redaction.redacted(sentence)))])
+        self._print([Text.assemble(("premortem: ", "bold red"), clean(redaction.redacted(sentence)))])
 
     def _head(self, finding: Finding) -> Iterator[Text]:
         colour = COLOURS[finding.severity]
         yield Text.assemble(
             (finding.severity.value, colour),
-            (f" {_clean(finding.code)} {_clean(finding.name)}", "bold"),
+            (f" {clean(finding.code)} {clean(finding.name)}", "bold"),
             # What was seen before the first step has none.
             (f"{f' at step {finding.step}' if finding.step else ''} ({finding.certainty.value})", "dim"),
         )
-        yield from self._wrapped(finding.message, indent="  ", first="  ")
+        yield from self._frame.wrapped(finding.message)
 
     def _body(self, finding: Finding) -> Iterator[Text]:
-        yield from self._labelled("where", _place(finding.where))
-        yield from self._code(finding.where, COLOURS[finding.severity])
-        yield from self._labelled("seen", evidence_text(finding.evidence))
-        yield from self._labelled("why", finding.cause)
-        yield from self._labelled("fix", finding.remedy)
-        yield from self._labelled("more", f"premortem explain {finding.code}")
+        yield from self._frame.labelled("where", _place(finding.where))
+        yield from self._code(finding)
+        yield from self._frame.labelled("seen", evidence_text(finding.evidence))
+        yield from self._frame.labelled("why", finding.cause)
+        yield from self._frame.labelled("fix", finding.remedy)
+        yield from self._frame.labelled("more", f"premortem explain {finding.code}")
 
-    def _labelled(self, label: str, text: str) -> Iterator[Text]:
-        indent = " " * (2 + LABEL)
-        for line in self._wrapped(text, indent=indent, first=f"  {label:<{LABEL}}"):
-            line.stylize("dim", 0, len(indent))
-            yield line
-
-    def _wrapped(self, text: str, *, indent: str, first: str) -> Iterator[Text]:
-        start = first
-        for paragraph in text.splitlines():
-            lines = textwrap.wrap(
-                _clean(paragraph),
-                max(self._width, 40),
-                initial_indent=start,
-                subsequent_indent=indent,
-                break_long_words=False,  # a path that is cut in two cannot be opened
-                break_on_hyphens=False,
-            )
-            for line in lines:
-                shown = Text(line)
-                shown.highlight_regex(r"`[^`]+`", "bold")
-                yield shown
-                start = indent
-
-    def _code(self, where: Where, colour: str) -> Iterator[Text]:
+    def _code(self, finding: Finding) -> Iterator[Text]:
         """The line to blame between its neighbours, as far as the source can be read."""
+        where = finding.where
         if not where.file or not where.line:
             return
         lines = linecache.getlines(where.file)
         if where.line > len(lines):
             return
-        source = redaction.source("".join(lines), where.file).splitlines(keepends=True)
-        first = max(where.line - CONTEXT, 1)
-        excerpt = "".join(source[first - 1 : where.line + CONTEXT]).expandtabs(4)
-        numbered = list(enumerate(textwrap.dedent(excerpt).splitlines(), start=first))
-        digits = len(str(numbered[-1][0]))
-        for number, line in numbered:
-            blamed = number == where.line
-            left = f"{' ' * (2 + LABEL)}{'>' if blamed else ' '} {number:>{digits}} {self._gutter} "
-            shown = (left + _cut(_clean(line), max(self._width - len(left), 20))).rstrip()
-            yield Text(shown, colour if blamed else "dim")
+        text = redaction.source("".join(lines), where.file)
+        source = text.split("\n")
+        first, last = max(where.line - CONTEXT, 1), min(where.line + CONTEXT, len(lines))
+        shown = {number: source[number - 1] for number in range(first, last + 1)}
+        blamed = range(where.line, where.line + 1)
+        yield from self._frame.code(shown, blamed, marked(finding, text), COLOURS[finding.severity])
 
     def _print(self, lines: Iterable[Text]) -> None:
         try:
@@ -204,7 +179,7 @@ def _verdict(findings: Sequence[Finding], steps: int, stopped: bool, where: str,
     found = tally(f.severity for f in findings)
     if not steps and not stopped:
         # Not "nothing to report": that would be read as "all is well".
-        why = _clean(reason or "no optimizer made a step")
+        why = clean(reason or "no optimizer made a step")
         return f"warning: premortem saw no training step: {why}{f' ({found})' if found else ''}"
     did = (
         f"stopped this run after {count(steps, 'step')}"
@@ -265,12 +240,3 @@ def _words(names: list[str]) -> str:
 def _items(items: list[str]) -> str:
     more = len(items) - ITEMS
     return ", ".join(items[:ITEMS] + ([f"... {more} more"] if more > 0 else []))
-
-
-def _clean(text: str) -> str:
-    """Names and messages of the user's run must not steer the terminal."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
-
-
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 3]}..."

@@ -1,0 +1,115 @@
+"""How a card is drawn, whoever reports: wrapped sentences behind a label, and lines of code with carets under what is to blame."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from premortem.findings import Severity
+
+COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
+LABEL = 7  # room for "where" and its like
+INDENT = " " * (2 + LABEL)
+TAB = 4
+ELLIPSIS = 3  # columns of "..."
+
+
+class Frame:
+    """Draws for a terminal of this width."""
+
+    def __init__(self, width: int, encoding: str | None = "utf-8") -> None:
+        self.width = max(width, 40)
+        self.gutter = "│" if (encoding or "").lower().startswith("utf") else "|"
+
+    def labelled(self, label: str, text: str) -> Iterator[Text]:
+        for line in self.wrapped(text, first=f"  {label:<{LABEL}}", indent=INDENT):
+            line.stylize("dim", 0, len(INDENT))
+            yield line
+
+    def wrapped(self, text: str, *, first: str = "  ", indent: str = "  ") -> Iterator[Text]:
+        start = first
+        for paragraph in text.splitlines():
+            lines = textwrap.wrap(
+                clean(paragraph),
+                self.width,
+                initial_indent=start,
+                subsequent_indent=indent,
+                break_long_words=False,  # a path that is cut in two cannot be opened
+                break_on_hyphens=False,
+            )
+            for line in lines:
+                shown = Text(line)
+                shown.highlight_regex(r"`[^`]+`", "bold")
+                yield shown
+                start = indent
+
+    def code(
+        self,
+        lines: Mapping[int, str],
+        blamed: range,
+        marked: tuple[int, int] | None,
+        colour: str,
+    ) -> Iterator[Text]:
+        """Numbered lines without their ends. The blamed ones have a `>`; under the first of them stand carets where columns are
+        marked (from 0, the last one not included), and without carets the line itself has the colour."""
+        margin = margin_of(lines.values())
+        digits = len(str(max(lines)))
+        room = max(self.width - len(INDENT) - digits - 5, 20)
+        for number, text in lines.items():
+            left = f"{INDENT}{'>' if number in blamed else ' '} {number:>{digits}} {self.gutter} "
+            start, end = marked if marked is not None and number == blamed[0] else (0, 0)
+            shown, column, width = _window(text, start, end, margin, room)
+            plain = "" if marked is not None else colour
+            yield Text((left + shown).rstrip(), plain if number in blamed else "dim")
+            if marked is not None and number == blamed[0]:
+                under = f"{INDENT}  {' ' * digits} {self.gutter} {' ' * column}"
+                yield Text.assemble((under, "dim"), ("^" * max(width, 1), colour))
+
+    def changes(self, diff: Iterable[str], most: int) -> Iterator[Text]:
+        """Lines of a diff that begin with + or -."""
+        lines = list(diff)
+        margin = margin_of([line[1:] for line in lines])
+        for line in lines[:most]:
+            text = cut(_drawn(line[1:].expandtabs(TAB)[margin:]), self.width - len(INDENT) - 2)
+            yield Text(f"{INDENT}{line[0]} {text}", "green" if line[0] == "+" else "red")
+        if len(lines) > most:
+            yield Text(f"{INDENT}... {len(lines) - most} more lines", "dim")
+
+
+def margin_of(lines: Iterable[str]) -> int:
+    """How many columns all lines have in front."""
+    texts = [line.expandtabs(TAB) for line in lines if line.strip()]
+    return min((len(text) - len(text.lstrip()) for text in texts), default=0)
+
+
+def _window(text: str, start: int, end: int, margin: int, room: int) -> tuple[str, int, int]:
+    """The part of a line that fits, and where in it the range begins and how wide it is, in columns."""
+    line = _drawn(text.expandtabs(TAB))[margin:]
+    first = len(_drawn(text[:start].expandtabs(TAB))) - margin
+    after = len(_drawn(text[:end].expandtabs(TAB))) - margin
+    first, after = max(first, 0), max(after, first)
+    if cell_len(line) > room and after + ELLIPSIS > room:
+        # As little as the range needs; a range that does not fit is shown from its beginning.
+        cut_off = min(after + 2 * ELLIPSIS - room, first)
+        line, first, after = f"...{line[cut_off:]}", first - cut_off + ELLIPSIS, after - cut_off + ELLIPSIS
+    shown = cut(line, room)
+    return shown, cell_len(shown[:first]), cell_len(shown[first:after])
+
+
+def cut(line: str, width: int) -> str:
+    while cell_len(line) > width:
+        line = f"{line[: max(width - 3, 1) - (cell_len(line[:width]) - len(line[:width]))]}..."
+    return line
+
+
+def _drawn(text: str) -> str:
+    """What is in a file must not steer the terminal; one column for each character, so that carets stand where they should."""
+    return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)
+
+
+def clean(text: str) -> str:
+    """Names and messages of the user's run must not steer the terminal."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
