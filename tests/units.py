@@ -7,6 +7,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.findings import Severity
 from premortem.lint import problems, rules
+from premortem.why import cards
 
 
 class OrphanParameter(Detector):
@@ -40,3 +41,4 @@ def only_stand_ins(monkeypatch):
     monkeypatch.setattr(rules, "ALL", ())
     monkeypatch.setattr(problems, "ALL", ())
     monkeypatch.setattr(preflight, "ALL", ())
+    monkeypatch.setattr(cards, "ALL", ())

@@ -21,7 +21,7 @@ import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Written by `make docs` from the unit's docstring: change it there. -->"
-FOUND_BY = {"detectors": "run", "preflight": "check", "lint": "lint"}
+FOUND_BY = {"why": "why", "detectors": "run", "preflight": "check", "lint": "lint"}
 # What the README says of each kind of trouble: its families, and two findings that everybody has met.
 KINDS = {
     "the update": (

@@ -160,6 +160,13 @@ ROOMS = (
         Torch.YES,
     ),
     Room(
+        "why",
+        "the user's script with one thing changed at a time, until a cause is proved",
+        "catalog changes journal lint points probes program run scriptrun terminal",
+        "rich numpy",
+        Torch.YES,
+    ),
+    Room(
         "rehearsal",
         "the user's script for a few steps: in its own process, and who starts it",
         "fit points probes program proof run scriptrun startup terminal",
@@ -191,7 +198,7 @@ ROOMS = (
         "torchmetrics rich",
         Torch.YES,
     ),
-    Room("catalog", "everything premortem can say, by code or by name", "detectors lint preflight"),
+    Room("catalog", "everything premortem can say, by code or by name", "detectors lint preflight why"),
     Room("demo", "a script with a bug, and premortem in front of it", "", "rich", Torch.YES),
     Room(
         "integrations",

@@ -12,6 +12,7 @@ from premortem.errors import UsageError
 from premortem.lint import problems, rules
 from premortem.settings import Shared
 from premortem.settings.matching import check_words
+from premortem.why import cards as why
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Entry:
 
 def entries() -> tuple[Entry, ...]:
     """All units, in the order of their codes."""
-    units: list[Any] = [*detectors.ALL, *rules.ALL, *problems.ALL, *preflight.ALL]
+    units: list[Any] = [*detectors.ALL, *rules.ALL, *problems.ALL, *preflight.ALL, *why.ALL]
     found = (Entry(unit.card, unit) for unit in units)
     return tuple(sorted(found, key=lambda entry: entry.card.code))
 

@@ -61,7 +61,7 @@ def test_without_permission_there_are_only_tools_that_read(tmp_path):
     assert set(tools) == {"lint", "explain", "runs", "findings", "numbers", "ckpt_list"}
     assert all(tool.annotations.read_only_hint for tool in tools.values())
     more = {tool.name: tool for tool in asked(tmp_path, ask, "--allow-run")}
-    assert set(more) - set(tools) == {"check", "fit", "replay", "run", "stop"}
+    assert set(more) - set(tools) == {"check", "fit", "replay", "run", "stop", "why", "try_fix"}
     assert not any(more[name].annotations.read_only_hint for name in set(more) - set(tools))
 
 

@@ -58,7 +58,22 @@ class Net(nn.Module):
         return self.head(self.drop(x.flatten(1)))
 
 
-def train(*, folder, autocast=False, compiled=False, reentrant=False, eval_mode=False, scale=1.0):
+def train(
+    *,
+    folder,
+    autocast=False,
+    compiled=False,
+    reentrant=False,
+    eval_mode=False,
+    left_training=False,
+    scale=1.0,
+    stale=False,
+    owned=True,
+    squashed=False,
+    mismatched=False,
+    shuffle=True,
+    decay=0.0,
+):
     """Two epochs of eight backward passes, two for each step. Returns (what was trained, what else was seen)."""
     random.seed(0)
     torch.manual_seed(0)
@@ -68,27 +83,32 @@ def train(*, folder, autocast=False, compiled=False, reentrant=False, eval_mode=
         model = torch.compile(model, backend="eager")
     for parameter in net.stem.parameters():
         parameter.requires_grad = False
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, eps=1e-12)
+    held = list(model.parameters()) if owned else list(model.parameters())[:-2]
+    optimizer = torch.optim.Adam(held, lr=1e-2, eps=1e-12, weight_decay=decay)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
-    loader = DataLoader(Noisy(), batch_size=2, shuffle=True)
+    loader = DataLoader(Noisy(), batch_size=2, shuffle=shuffle)
     losses, seen = [], []
     for epoch in range(2):
         model.train(not eval_mode)
         for number, (x, y) in enumerate(loader):
             with torch.autocast("cpu", torch.bfloat16) if autocast else nullcontext():
                 out = model(x)
-                fit = functional.cross_entropy(out, y)
-            loss = (fit + 0.1 * out.float().square().mean()) * scale / 2
+                fit = functional.cross_entropy(out.softmax(1) if squashed else out, y)
+            loss = fit + 0.1 * out.float().square().mean()
+            if mismatched:
+                loss = loss + (out[:, :1].float() - y.float()).square().mean()
+            loss = loss * scale / 2
             loss.backward()
             losses.append(loss.item())
             seen.append(net.kind + str(getattr(net.head.weight.grad, "dtype", None)))
             if number % 2:
                 nn.utils.clip_grad_norm_(model.parameters(), 0.1 * scale**2)
                 optimizer.step()
-                optimizer.zero_grad(set_to_none=False)
+                if not stale:
+                    optimizer.zero_grad(set_to_none=False)
                 seen.append(net.head.weight.grad is None)
         scheduler.step()
-        model.eval()
+        model.train(left_training)
         with torch.no_grad():
             losses.append(functional.cross_entropy(model(x), y).item())
         if epoch:

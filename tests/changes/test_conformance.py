@@ -39,6 +39,17 @@ EVERYTHING = RunDescription(
     targets=True,
     augments=True,
     negative_loss=True,
+    stale_gradients=True,
+    missing=1,
+    squashed=True,
+    mismatched=True,
+    odd_inputs=True,
+    unshuffled=True,
+    train_without_gradients=True,
+    dropout=0.1,
+    weight_decay=0.1,
+    terms=3,
+    stuck=True,
 )
 AS_IT_IS = RunDescription(optimizers=("Adam",), groups=({"fused": False},), convolutions=1, repeated_blocks=3)
 ALWAYS = {
@@ -55,6 +66,14 @@ NEEDS = {
     "non-reentrant-checkpoint": {"reentrant": True},
     "train-mode": {"eval_mode": True},
     "clipped-to-one": {"scale": 100.0},
+    "fresh-gradients": {"stale": True},
+    "everything-owned": {"owned": False},
+    "no-activation-before-loss": {"squashed": True},
+    "same-shapes": {"mismatched": True},
+    "shuffled": {"shuffle": False},
+    "eval-mode": {"left_training": True},
+    "no-weight-decay": {"decay": 0.1},
+    "third-term-silent": {"mismatched": True},
 }
 COMPUTES = {"compile", "compile-blocks", "eager"}  # the same thing, in another way
 

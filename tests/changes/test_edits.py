@@ -19,7 +19,7 @@ model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
 for p in model[0].parameters():
     p.requires_grad = False
 model[2].bias.requires_grad_(False)
-optimizer = Optimizer(model.parameters(), lr=1e-2, eps=1e-12)
+optimizer = Optimizer(model.parameters(), lr=1e-2, eps=1e-12, weight_decay=0.5)
 other = SGD([torch.zeros(2, requires_grad=True)], 0.5)
 for step in range(6):
     x = torch.randn(8, 4)
@@ -60,7 +60,14 @@ def test_the_edited_script_is_the_changed_one(cls):
 def test_there_are_edits():
     assert {cls.name for cls in WITH_EDITS} == {
         *("unfrozen", "rate-times-ten", "rate-tenth", "float32", "set-to-none", "fused-optimizer"),
-        *("foreach-false", "epsilon", "no-clipping"),
+        *(
+            "foreach-false",
+            "epsilon",
+            "no-clipping",
+            "no-weight-decay",
+            "rate-times-hundred",
+            "rate-hundredth",
+        ),
     }
 
 

@@ -133,6 +133,30 @@ class Project:
         told, done = await self._with_file("--json", ["replay"], [str(capsules[0])], seconds, tell)
         return {**told, **done.ending}
 
+    async def why(
+        self,
+        script: str,
+        arguments: Sequence[str],
+        minutes: float,
+        diffs: Sequence[str],
+        settings: Sequence[str],
+        tell: Progress,
+    ) -> dict[str, Any]:
+        """With proposals, only what became of them and of the script as it is."""
+        with tempfile.TemporaryDirectory(prefix="premortem-mcp-") as folder:
+            verb = ["why", "--minutes", f"{minutes:g}"]
+            for file in _written(folder, diffs):
+                verb += ["--try", str(file)]
+            for setting in settings:
+                verb += ["--set", setting]
+            words = [str(self.inside(script)), *arguments]
+            told, done = await self._with_file("--json", verb, words, 90 * minutes + 120, tell)
+        trials = [
+            _trial(each) for each in told.get("trials", ()) if each["verdict"] != "skipped" or each["why"]
+        ]
+        told.update(trials=[each for each in trials if each], as_is=(told.get("as_is") or {}).get("sentence"))
+        return {**told, **done.ending}
+
     async def run(
         self, script: str, arguments: Sequence[str], seconds: float, tell: Progress
     ) -> dict[str, Any]:
@@ -202,6 +226,18 @@ class _Done:
     def ending(self) -> dict[str, Any]:
         """The end of what it printed: that is where the verdict stands."""
         return {"exit_code": self.code, "printed": (self.out + self.err)[-OUTPUT:]}
+
+
+def _written(folder: str, diffs: Sequence[str]) -> list[Path]:
+    files = [Path(folder, f"fix-{number}.diff") for number in range(1, len(diffs) + 1)]
+    for file, text in zip(files, diffs, strict=True):
+        file.write_text(text, encoding="utf-8")
+    return files
+
+
+def _trial(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Without its curve."""
+    return {key: value for key, value in row.items() if key != "curve" and value not in (None, "", [])}
 
 
 def _json(file: Path) -> dict[str, Any]:

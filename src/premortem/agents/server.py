@@ -127,6 +127,29 @@ def _add_starters(server: MCPServer[Any], project: Project) -> None:
         return await project.replay(run, seconds, progress(context))
 
     @tool(server, STARTS)
+    async def why(
+        context: Context[Any, Any], script: str, arguments: list[str] | None = None, minutes: float = 10
+    ) -> dict[str, Any]:
+        """Why does a script not learn? It is run in a sandbox as it is under several seeds, then with one thing changed at a
+        time, until the cause is proved. `patch` is a verified fix, where there is one. Nothing is edited."""
+        return await project.why(script, arguments or [], minutes, (), (), progress(context))
+
+    @tool(server, STARTS)
+    async def try_fix(
+        context: Context[Any, Any],
+        script: str,
+        arguments: list[str] | None = None,
+        diffs: list[str] | None = None,
+        settings: list[str] | None = None,
+        minutes: float = 10,
+    ) -> dict[str, Any]:
+        """Does a fix help, before anyone believes it? Each of `diffs` (unified diffs, as text) and of `settings` (KEY=VALUE)
+        is run in a sandbox under several seeds, beside the script as it is: helps, hurts, nothing, or cheats."""
+        return await project.why(
+            script, arguments or [], minutes, diffs or (), settings or (), progress(context)
+        )
+
+    @tool(server, STARTS)
     async def run(
         context: Context[Any, Any], script: str, arguments: list[str] | None = None, seconds: float = 600
     ) -> dict[str, Any]:

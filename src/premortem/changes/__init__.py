@@ -18,7 +18,7 @@ from premortem.changes.base import Change, RunDescription
 _FILES = """
     zero_grad stepping losses part_detached freezing ownership scheduler mode samples labels augmentation loss_terms
     precision fused channels_last autocast checkpointing compiling deterministic epsilon clipping rate
-    other_optimizers files
+    weight_decay dropout activation target_shape inputs shuffling initialisation other_optimizers files
 """.split()
 ALL: tuple[type[Change], ...] = tuple(
     thing

@@ -56,6 +56,19 @@ class RunDescription:
     targets: bool = False  # an output is compared with labels by a loss of torch.nn.functional
     augments: bool = False  # the same sample of a dataset is another one each time
     negative_loss: bool = False
+    stale_gradients: bool = False  # a step begins with gradients of the one before
+    cleared_before_step: bool = False  # gradients are cleared between backward() and step()
+    missing: int = 0  # parameters that the loss reaches and no optimizer holds
+    squashed: bool = False  # a softmax or sigmoid lies before a loss that has its own
+    mismatched: bool = False  # prediction and target have different shapes, and the loss broadcasts them
+    odd_inputs: bool = False  # far from mean 0 and deviation 1
+    unshuffled: bool = False  # what is trained on comes in the same order in every epoch
+    train_without_gradients: bool = False  # a model with dropout or batch norm is evaluated in training mode
+    dropout: float = 0.0  # the highest probability in training
+    weight_decay: float = 0.0  # the highest of all groups
+    terms: int = 0  # that are added up to make the loss
+    stuck: bool = False  # as it is, it does not learn
+    diverges: bool = False
 
     @property
     def on_gpu(self) -> bool:
@@ -110,11 +123,17 @@ class Learning:
     """`why` trains with it for a while. If the model then learns, the opposite is what was wrong."""
 
     title: str
+    question: str = "update"  # which question of `why` it helps to answer
     family: str = ""  # of the mistake that it removes; empty for a question, which is never a cause
     mistake: bool = True  # else only a better setting
     same_loss: bool = True  # the loss means what it meant before
     order: int = 5  # of changes that help as much, the lowest is the cause
     least: float = 0.05  # the smallest gain that counts, as a part of the yardstick's scale
+    certain: bool = (
+        False  # what it needs is a mistake wherever it is seen; else only where the effect is large
+    )
+    finding: str = ""  # the name in the catalog of what it removes
+    remedy: str = ""  # what to do, where no edit of the source says it
 
 
 @dataclass

@@ -9,12 +9,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from premortem.changes.base import Change, Harm, Learning, OneStep
+from premortem.changes.base import Change, Harm, Learning, OneStep, RunDescription
 from premortem.changes.edits import argument_edits
 from premortem.changes.late import nn
 
 # What clips, and what its threshold is called.
 _CLIPS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
+
+
+def _usual(threshold: object) -> str:
+    """Norm 1 where almost nothing was let through; no limit where even that is too low."""
+    return "1.0" if isinstance(threshold, (int, float)) and threshold < 1 else 'float("inf")'
 
 
 class Clipping(Change):
@@ -52,9 +57,9 @@ class NoClipping(Clipping):
     """Gradients are not clipped."""
 
     name = "no-clipping"
-    edit = partial(argument_edits, names=_CLIPS, position=1, new=lambda _old: 'float("inf")')
+    edit = partial(argument_edits, names=_CLIPS, position=1, new=_usual)
     names = tuple(_CLIPS)
-    learning = Learning(title="no clipping", family="clipping")
+    learning = Learning(title="no clipping", family="clipping", finding="clipped-hard-every-step")
     opening = ("clips", "the script clips no gradients")
 
     def other(self, threshold: Any) -> Any:
@@ -71,7 +76,19 @@ class ClippedToOne(Change):
         gone="The gradient is too large for the update: clipped, the same step is finite.",
         stays="Not the size of the gradient.",
     )
-    opening = ("failed_in_update", "loss and gradients fail before the update")
+    learning = Learning(
+        title="gradients clipped to norm 1",
+        family="exploding",
+        order=7,
+        least=0.3,
+        remedy="call torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before optimizer.step()",
+    )
+
+    @classmethod
+    def absent(cls, run: RunDescription) -> str:
+        if run.diverges and not run.clips:
+            return ""
+        return "" if run.failed_in_update else "loss and gradients fail before the update"
 
     def put_on(self) -> None:
         self.reach.around_update(self._clipped)

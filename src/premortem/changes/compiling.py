@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from premortem.changes.base import Change, OneStep, RunDescription, Time
+from premortem.changes.base import Change, Learning, OneStep, RunDescription, Time
 from premortem.changes.late import nn, torch
 
 _SOME = 2
@@ -26,6 +26,13 @@ class Eager(Change):
         gone="The compiled code is the cause: the same step is finite when it runs eagerly.",
         stays="Not the compiler: the eager step fails too.",
         launch="eager",
+    )
+    learning = Learning(
+        title="not compiled",
+        question="precision",
+        family="compile",
+        order=6,
+        remedy="leave torch.compile out",
     )
     opening = ("compiled", "the script does not compile its model")
 

@@ -40,7 +40,7 @@ class Unfrozen(Change):
 
     name = "unfrozen"
     edit = partial(unfreezing)
-    learning = Learning(title="nothing frozen", family="grad-flow", order=3)
+    learning = Learning(title="nothing frozen", family="grad-flow", order=3, finding="frozen-by-leftover")
 
     @classmethod
     def absent(cls, run: RunDescription) -> str:

@@ -1,10 +1,12 @@
-"""The loss, term by term: what was added up to make it, and the loss without one term."""
+"""The loss, term by term: what was added up to make it, the loss without one term, no gradients from one term."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from premortem.changes.base import Change, OneStep, RunDescription
+from premortem.changes.base import Change, Learning, OneStep, RunDescription
+from premortem.changes.late import torch
 
 
 @dataclass
@@ -38,3 +40,91 @@ class WithoutTerm(Change):
         from premortem.changes.summands import Summands
 
         Summands(self.reach, without=self.settings["index"]).install()
+
+
+class SilentTerm(Change):
+    """One summand of the loss sends no gradients back. The loss keeps its value, so that it can be compared."""
+
+    number: ClassVar[int]
+
+    @classmethod
+    def absent(cls, run: RunDescription) -> str:
+        return "" if run.terms >= max(2, cls.number) else "the loss is not a sum of so many terms"
+
+    def put_on(self) -> None:
+        self.reach.on_backward(self._silenced)
+
+    def _silenced(self, loss: torch.Tensor) -> torch.Tensor:
+        found = summands(loss)
+        if len(found) >= max(2, self.number):
+            self.touched += 1
+            found[self.number - 1].register_prehook(_nothing)
+        return loss
+
+
+class FirstTermSilent(SilentTerm):
+    """The first term of the loss trains nothing."""
+
+    name = "first-term-silent"
+    number = 1
+    learning = Learning(
+        title="without the first term of the loss",
+        question="loss",
+        family="loss-definition",
+        same_loss=False,
+        order=6,
+        least=0.3,
+    )
+
+
+class SecondTermSilent(SilentTerm):
+    """The second term of the loss trains nothing."""
+
+    name = "second-term-silent"
+    number = 2
+    learning = Learning(
+        title="without the second term of the loss",
+        question="loss",
+        family="loss-definition",
+        same_loss=False,
+        order=6,
+        least=0.3,
+    )
+
+
+class ThirdTermSilent(SilentTerm):
+    """The third term of the loss trains nothing."""
+
+    name = "third-term-silent"
+    number = 3
+    learning = Learning(
+        title="without the third term of the loss",
+        question="loss",
+        family="loss-definition",
+        same_loss=False,
+        order=6,
+        least=0.3,
+    )
+
+
+def summands(loss: torch.Tensor) -> list[Any]:
+    """The nodes of the graph whose sum this loss is, in the order in which they stand in the source. A factor around the
+    whole sum (a scaler's, one over the number of micro-batches) does not matter."""
+    node = loss.grad_fn
+    while node is not None and node.name().startswith(("Mul", "Div")):
+        inner = [each for each, _ in node.next_functions if each is not None]
+        if len(inner) != 1:
+            break
+        node = inner[0]
+    found, left = [], [node]
+    while left:
+        node = left.pop()
+        if node is not None and node.name() in {"AddBackward0", "SubBackward0"}:
+            left += [each for each, _ in reversed(node.next_functions)]
+        elif node is not None:
+            found.append(node)
+    return found
+
+
+def _nothing(gradients: Any) -> Any:
+    return tuple(None if each is None else each * 0 for each in gradients)

@@ -27,7 +27,15 @@ class LossSignFlipped(Change):
 
     name = "loss-sign-flipped"
     harm = Harm(families=frozenset({"loss-definition", "exploding"}), needs="calls no loss.backward()")
-    learning = Learning(title="sign of the loss turned", family="loss-definition", same_loss=False, order=4)
+    learning = Learning(
+        title="sign of the loss turned",
+        question="loss",
+        family="loss-definition",
+        same_loss=False,
+        order=4,
+        finding="wrong-sign",
+        remedy="minimise the loss: remove the minus sign, or negate what is to be maximised",
+    )
     opening = ("negative_loss", "the loss is never negative")
 
     def put_on(self) -> None:

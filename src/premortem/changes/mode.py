@@ -1,4 +1,4 @@
-"""Training and evaluation mode: left, never entered, always the right one."""
+"""Training and evaluation mode: left, never entered, always the right one, statistics of the batch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,14 @@ class TrainMode(Change):
     """Whenever a model is called with gradients it is in training mode."""
 
     name = "train-mode"
-    learning = Learning(title="training mode while learning", family="eval-mode", order=3)
+    learning = Learning(
+        title="training mode while learning",
+        question="mode",
+        family="eval-mode",
+        order=3,
+        finding="trained-in-eval-mode",
+        remedy="call model.train() before each training epoch",
+    )
     opening = ("eval_with_gradients", "no model is trained in evaluation mode")
 
     def put_on(self) -> None:
@@ -74,3 +81,32 @@ class TrainMode(Change):
         finally:
             for part in still:
                 part.training = False
+
+
+class EvalMode(Change):
+    """Whenever a model is called without gradients it is in evaluation mode."""
+
+    name = "eval-mode"
+    learning = Learning(
+        title="evaluation mode without gradients",
+        question="mode",
+        family="eval-mode",
+        order=3,
+        finding="evaluated-in-train-mode",
+        remedy="call model.eval() before evaluating and model.train() after it",
+    )
+    opening = ("train_without_gradients", "no model is evaluated in training mode")
+
+    def put_on(self) -> None:
+        self.reach.on_root_call(self._called)
+
+    def _called(self, root: nn.Module, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        training = [] if torch.is_grad_enabled() else [part for part in root.modules() if part.training]
+        self.touched += bool(training)
+        for part in training:
+            part.training = False
+        try:
+            return run(*args, **kwargs)
+        finally:
+            for part in training:
+                part.training = True

@@ -87,7 +87,9 @@ class Float32(Precision):
         gone="16 bits are the cause: in float32 the same step is finite.",
         stays="Not a matter of 16 bits: float32 fails too.",
     )
-    learning = Learning(title="float32, no autocast", family="numerics-overflow", order=3)
+    learning = Learning(
+        title="float32, no autocast", question="precision", family="numerics-overflow", order=3
+    )
     opening = ("low_precision", "nothing is computed in 16 bits")
 
     @classmethod

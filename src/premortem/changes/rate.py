@@ -67,7 +67,30 @@ class RateTimesTen(RateInUpdate):
     name = "rate-times-ten"
     factor = 10.0
     edit = rate_edit(factor)
-    learning = Learning(title="rate × 10", family="lr", mistake=False, order=8)
+    learning = Learning(title="rate × 10", family="lr", mistake=False, order=8, finding="updates-too-small")
+
+
+class RateTimesHundred(RateInUpdate):
+    """The learning rate is a hundred times as high."""
+
+    name = "rate-times-hundred"
+    factor = 100.0
+    edit = rate_edit(factor)
+    learning = Learning(title="rate × 100", family="lr", mistake=False, order=9, finding="updates-too-small")
+    opening = ("stuck", "as it is, it learns")
+
+
+class RateHundredth(RateInUpdate):
+    """The learning rate is a hundredth."""
+
+    name = "rate-hundredth"
+    factor = 0.01
+    edit = rate_edit(factor)
+    learning = Learning(title="rate ÷ 100", family="lr", mistake=False, order=9, finding="updates-too-large")
+
+    @classmethod
+    def absent(cls, run: RunDescription) -> str:
+        return "" if run.stuck or run.diverges else "as it is, it learns"
 
 
 class RateTenth(RateInUpdate):
@@ -76,7 +99,7 @@ class RateTenth(RateInUpdate):
     name = "rate-tenth"
     factor = 0.1
     edit = rate_edit(factor)
-    learning = Learning(title="rate ÷ 10", family="lr", mistake=False, order=8)
+    learning = Learning(title="rate ÷ 10", family="lr", mistake=False, order=8, finding="updates-too-large")
     one_step = OneStep(
         title="a tenth of the learning rate",
         size=8,
@@ -93,7 +116,9 @@ class RateConstant(RateInUpdate):
     """The learning rate stays what the optimizer was built with."""
 
     name = "rate-constant"
-    learning = Learning(title="constant rate", family="scheduler", order=4, least=0.15)
+    learning = Learning(
+        title="constant rate", family="scheduler", order=4, least=0.15, finding="scheduler-stepped-per-batch"
+    )
     opening = ("schedules", "the learning rate does not vary")
 
     def put_on(self) -> None:

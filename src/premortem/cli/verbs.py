@@ -36,6 +36,9 @@ VERBS: dict[str, Verb] = {
     "check": Verb("a dress rehearsal: find in a minute what would fail later", "preflight.command"),
     "fit": Verb("know before the run whether it fits on the GPU", "fit.command"),
     "replay": Verb("run a failed step again until its cause is proved", "replay.command"),
+    "why": Verb(
+        "why does it not learn? one thing changed at a time, until the cause is proved", "why.command"
+    ),
     "report": Verb("what happened in a run, as one page; two runs compared", "report.command"),
     "ui": Verb("all runs on a local page, live while they train", "ui.command"),
     "lint": Verb("read training code and configs before they run", "lint.command"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from typing import Any
 
 from premortem.drill.order import Order
 from premortem.findings import Finding
@@ -53,7 +52,7 @@ class Child:
         supervision = self._supervise() if order.watched else None
         reach = Reach()
         if supervision is not None:
-            session = session_of(supervision)
+            session = supervision.session
             self.witness.apart = lambda: session.looking_at("drill")
             reach = Reach(ours=lambda: bool(session.looking))
         mutant = None
@@ -92,14 +91,6 @@ class Child:
         supervision = Supervision(options, Stopwatch(self))
         supervision.begin(program)
         return supervision
-
-
-def session_of(supervision: Supervision) -> Any:
-    """To know when premortem itself is using torch."""
-    attachment = supervision.watcher._attachment if supervision.watcher is not None else None  # noqa: SLF001
-    if attachment is None:
-        raise RuntimeError("premortem did not attach")
-    return attachment.session
 
 
 def _seed() -> None:

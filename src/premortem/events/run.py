@@ -113,3 +113,10 @@ class Autopsied(Event):
     """A step that failed was run again, by the run itself or by hand: what that proved, as `premortem replay --json` says it."""
 
     record: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Diagnosed(Event):
+    """The script was run again with one thing changed at a time: what that showed, as `premortem why --json` says it."""
+
+    record: dict[str, Any] = field(default_factory=dict)

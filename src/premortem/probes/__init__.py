@@ -20,6 +20,7 @@ from premortem.probes.compiling import Compiling
 from premortem.probes.draws import Draws
 from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
+from premortem.probes.files_read import FilesRead
 from premortem.probes.finite_questions import Questions
 from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
@@ -34,7 +35,6 @@ from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
 from premortem.probes.rank_comparison import RanksProbe
-from premortem.probes.reading import Reading
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.rest import Rest
@@ -82,7 +82,7 @@ class Attachment:
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
-        self.reading = Reading(session)
+        self.reading = FilesRead(session)
         self.inflow = Inflow(session, models, self.loaders, losses, self.pairs, self.reading)
         self.steering = Steering(session, self.reading)
         self.dropped = DroppedResults(session, self.optimizers)

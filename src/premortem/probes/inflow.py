@@ -15,12 +15,12 @@ from torch.utils.data import SequentialSampler
 from torch.utils.data.dataloader import _InfiniteConstantSampler
 
 from premortem.events import DataProfiled
+from premortem.probes.files_read import FilesRead
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
-from premortem.probes.reading import Reading
 from premortem.probes.rows import Holder, holders, labels_of, rows_of
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
@@ -121,7 +121,7 @@ class Inflow:
         loaders: Loaders,
         losses: Losses,
         pairs: Pairs,
-        reading: Reading,
+        reading: FilesRead,
     ) -> None:
         self.session = session
         self.pairs = pairs

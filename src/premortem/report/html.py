@@ -40,6 +40,8 @@ def drawings(story: Story) -> dict[str, Drawing]:
             items[f"window-{place}"] = partial(plots.window, view)
     for heat in story.heats:
         items[f"heat-{heat.what}"] = partial(plots.heat, heat)
+    if story.trials is not None and story.trials.curves:
+        items["trials"] = partial(plots.curves, "loss, as it is and changed", story.trials.curves, height=320)
     if story.memory:
         items["memory"] = partial(plots.memory, story.memory)
     return items

@@ -19,6 +19,7 @@ from premortem.report import (
     layers,
     parameter_audit,
     setup,
+    trials,
     verdict,
 )
 from premortem.report.curves import Curve
@@ -84,6 +85,7 @@ class Story:
     code: dict[str, str]
     sources: dict[str, str]
     faults: list[Fault]
+    trials: trials.Trials | None = None  # of `premortem why`
 
     @property
     def name(self) -> str:
@@ -130,6 +132,7 @@ def _read(journal: Path) -> Story:
         gauges = {name for name in {each.name for each in numbers} if _is_gauge(name)}
         listed = checkpoints.saved(run, journal.parent)
         return Story(
+            trials=trials.of(run),
             path=journal,
             meta=meta,
             steps=steps,

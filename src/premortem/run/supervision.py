@@ -129,6 +129,14 @@ class Supervision:
         """With which the same could be run again; empty where there is none."""
         return self.report.argv
 
+    @property
+    def session(self) -> Any:
+        """For whoever uses torch beside the script: to know when premortem does, and to do so unheard."""
+        attachment = self.watcher._attachment if self.watcher is not None else None  # noqa: SLF001
+        if attachment is None:
+            raise RuntimeError("premortem did not attach")
+        return attachment.session
+
     def _start_watching(self) -> None:
         from premortem.run.watcher import Watcher
 

@@ -1,0 +1,68 @@
+"""What `premortem why` has found out about a run: the questions with their answers, and the curves of all trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from premortem.journal import Run
+from premortem.report import curves, words
+from premortem.report.curves import Curve
+
+_MOST = 8  # curves over each other that can still be told apart
+
+
+@dataclass
+class Trials:
+    verdict: str = ""
+    message: str = ""
+    as_is: str = ""
+    questions: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    causes: list[dict[str, Any]] = field(default_factory=list)
+    diff: str = ""
+    verified: bool = False
+    curves: dict[str, Curve] = field(default_factory=dict)
+
+
+def of(run: Run) -> Trials | None:
+    """The newest diagnosis, where there is one."""
+    records = [event.get("record") for event in run.events("Diagnosed")]
+    told = next((each for each in reversed(records) if isinstance(each, dict)), None)
+    return None if told is None else _read(told)
+
+
+def _read(told: Mapping[str, Any]) -> Trials:
+    as_is, patch = told.get("as_is") or {}, told.get("patch") or {}
+    rows = [row for row in told.get("trials", ()) if row.get("verdict") != "skipped"]
+    length = int(as_is.get("backwards") or 0)
+    drawn = {}
+    for number, series in enumerate(as_is.get("curves", ())[:2]):
+        drawn["as it is" if not number else "as it is, another seed"] = _curve(series, length)
+    best = sorted(rows, key=lambda row: row.get("verdict") != "helps")
+    for row in best[:_MOST]:
+        if row.get("curve"):
+            drawn[str(row.get("title"))] = _curve(row["curve"], length)
+    return Trials(
+        verdict=str(told.get("verdict", "")),
+        message=str(told.get("message", "")),
+        as_is=str(as_is.get("sentence", "")),
+        questions=list(told.get("questions", ())),
+        rows=[{**row, "effect": _effect(row)} for row in rows],
+        causes=list(told.get("causes", ())),
+        diff=str(patch.get("diff", "")),
+        verified=bool(patch.get("verified")),
+        curves={name: curve for name, curve in drawn.items() if curve.count},
+    )
+
+
+def _curve(series: list[Any], length: int) -> Curve:
+    apart = max(1, round(length / max(1, len(series))))
+    return curves.of_values([apart * place for place in range(len(series))], series)
+
+
+def _effect(row: Mapping[str, Any]) -> str:
+    if row.get("as_is") is None:
+        return str(row.get("why", ""))
+    return f"{row['metric']} {words.value(row['as_is'])} → {words.value(row['changed'])}"

@@ -1,0 +1,292 @@
+"""The trials of a diagnosis: the script as it is, under several seeds, then with one thing changed at a time.
+
+Nothing of the user's is written. What is found so far stays when it is interrupted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from premortem.changes import RunDescription
+from premortem.program.running import Program
+from premortem.scriptrun.run import Plan, Script, ScriptRun
+from premortem.terminal.progress import Progress
+from premortem.why import cheating, questions, verdict, yardsticks
+from premortem.why import order as orders
+from premortem.why.order import Order, Result
+from premortem.why.verdict import FAILED, HELPS, NO_TIME, NOTHING, SKIPPED, Row
+from premortem.why.yardsticks import Yardstick
+
+FEW = 5  # backward passes: of fewer nothing can be said
+_PART = 16  # of the time that one run may take
+_PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
+_TRIALS = 0.8  # of the time, after which no new change is tried: what helped has to be repeated
+_LINES = 12
+_HOPELESS = 0.5  # of the steps, after which a loss far above the one as it is ends a trial
+_EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A change of the source from outside, as whole files, or other words for the script."""
+
+    name: str
+    files: dict[str, str] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    diff: str = ""
+    problem: str = ""  # why it cannot be tried
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyOptions:
+    argv: list[str]
+    cwd: Path | None = None
+    minutes: float = 10.0
+    seeds: int = 3
+    jobs: int = 2
+    reported: Sequence[dict[str, Any]] = ()  # findings of an earlier run of it
+    proposals: Sequence[Proposal] = ()
+    shown: Progress = field(default_factory=Progress)
+    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # told of each trial as soon as it is known
+
+
+@dataclass
+class Why:
+    """All that is known so far."""
+
+    problem: str = ""  # why nothing could be tried
+    tail: str = ""
+    seeds: list[Result] = field(default_factory=list)  # the script as it is
+    sticks: list[Yardstick] = field(default_factory=list)
+    chance: dict[str, float] = field(default_factory=dict)
+    run: RunDescription = field(default_factory=RunDescription)
+    learns: bool = True
+    diverges: bool = False
+    findings: list[dict[str, Any]] = field(default_factory=list)  # of the run as it is, errors and warnings
+    rows: list[Row] = field(default_factory=list)
+    verdict: verdict.Verdict | None = None
+    seconds: float = 0.0
+    interrupted: bool = False
+    note: str = ""  # of the sandbox
+    patch: dict[str, Any] | None = None
+
+    @property
+    def first(self) -> Result:
+        return self.seeds[0]
+
+
+class Director:
+    def __init__(self, options: WhyOptions, done: Why) -> None:
+        self.options, self.done = options, done
+        script = Script.from_words(options.argv, options.cwd or Path.cwd())
+        if not script.module:
+            Program(target=script.target).check()
+        plan = Plan(play="premortem.why.tried_script:play", warm="premortem.why.tried_script:warm")
+        self.run = ScriptRun(
+            script, plan, environment={"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}, lanes=options.jobs
+        )
+        self.began = time.monotonic()
+        self.total = 60 * options.minutes
+
+    @property
+    def spent(self) -> float:
+        return time.monotonic() - self.began
+
+    def as_it_is(self) -> bool:
+        """The script under several seeds; whether there is something to compare with."""
+        done, options = self.done, self.options
+        options.shown.say("the script as it is, watched")
+        first = self.launch(
+            Order(watched=True, seconds=self.total / _PART, folder="as-it-is", rows=bool(options.proposals))
+        )
+        done.problem = _problem(first)
+        if done.problem:
+            done.tail = first.tail
+            return False
+        done.seeds.append(first)
+        others = [Order(seed=number, backwards=first.backwards) for number in range(1, options.seeds)]
+        done.seeds += [each for each in self.together(others) if not each.failed]
+        done.sticks = yardsticks.yardsticks(first)
+        done.chance = yardsticks.noise(done.sticks, done.seeds)
+        done.learns = yardsticks.learns(done.sticks, done.chance, done.seeds)
+        done.diverges = any(map(yardsticks.diverges, done.seeds))
+        loud = [each for each in first.findings if each["severity"] in {"error", "warning"}]
+        done.findings = sorted(loud, key=lambda each: each["severity"] != "error")
+        known = {name: value for name, value in first.facts.items() if hasattr(RunDescription, name)}
+        known["optimizers"] = tuple(known.get("optimizers", ()))
+        done.run = replace(RunDescription(), **known, stuck=not done.learns, diverges=done.diverges)
+        return True
+
+    def trials(self) -> None:
+        """Proposals first: somebody waits for them. Then what the facts make likely."""
+        done, options = self.done, self.options
+        loud = [*done.findings, *options.reported]
+        reported = {"names": {each["name"] for each in loud}, "families": {each["family"] for each in loud}}
+        proposed = [
+            Row(each.name, each.name, "proposals", "", why=each.problem) for each in options.proposals
+        ]
+        done.rows += proposed
+        for row, proposal in zip(proposed, options.proposals, strict=True):
+            if not proposal.problem:
+                self.propose(row, proposal)
+            options.tell(row, done)
+        asked = questions.asked(done.run, reported)
+        rows = {
+            each.name: Row(
+                each.name,
+                each.learning.title,
+                each.learning.question,
+                each.learning.family,
+                why=each.skipped,
+                supported=each.supported,
+                learning=each.learning,
+            )
+            for each in asked
+        }
+        done.rows += rows.values()
+        waiting = [rows[each.name] for each in asked if not each.skipped]
+        options.shown.say("")
+        options.shown.count(len(waiting), "changes")
+        while waiting:
+            now, waiting = waiting[: options.jobs], waiting[options.jobs :]
+            for row in [row for row in now if self._needless(row)]:
+                now.remove(row)
+            self._try(now)
+        self._repeat([row for row in done.rows if row.verdict == HELPS and row.learning and row.family])
+
+    def _needless(self, row: Row) -> bool:
+        explained = next((each for each in self.done.rows if _explains(each)), None)
+        if explained is not None and not (row.learning and row.learning.mistake and row.family):
+            row.why = f"explained: {explained.title}"
+        elif self.spent > _TRIALS * self.total:
+            row.why = NO_TIME
+        elif not self.done.sticks:
+            row.why = "nothing here says how well it learns"
+        return bool(row.why)
+
+    def _try(self, rows: Sequence[Row]) -> None:
+        for row, result in zip(rows, self.together([self.order_of(row, 0) for row in rows]), strict=True):
+            self.judge(row, result)
+            self.options.shown.advance()
+            self.options.tell(row, self.done)
+
+    def _repeat(self, helped: Sequence[Row]) -> None:
+        """What helped has to help again: under one more seed where it is far beyond the noise, else under all of them."""
+        likely = sorted(helped, key=lambda row: (not row.supported, -row.gain.size))
+        wanted = [
+            (row, number)
+            for row in likely
+            for number in range(1, 2 if row.gain.sigmas > yardsticks.BEYOND else len(self.done.seeds))
+            if number < len(self.done.seeds)
+        ]
+        results = self.together([self.order_of(row, number) for row, number in wanted])
+        for (row, number), result in zip(wanted, results, strict=True):
+            row.again.append(self._gain_again(row, self.done.seeds[number], result))
+
+    def _gain_again(self, row: Row, as_is: Result, result: Result) -> float:
+        same = row.learning.same_loss if row.learning is not None else cheating.same_loss(as_is, result)
+        gains = yardsticks.compare(self.done.sticks, self.done.chance, as_is, result, same_loss=same)
+        return next((each.size for each in gains if each.yardstick == row.gain.yardstick), 0.0)
+
+    # -- one trial ------------------------------------------------------------------------
+
+    def order_of(self, row: Row, seed: int) -> Order:
+        first, done = self.done.first, self.done
+        order = Order(change=row.change, seed=seed, backwards=first.backwards, run=_plain(done.run))
+        loss = next((stick for stick in done.sticks if stick.name == "loss"), None)
+        if loss is not None and row.learning is not None and row.learning.same_loss and not done.diverges:
+            above = max(loss.value(each) for each in done.seeds) + 0.5 * loss.scale
+            return replace(
+                order, hopeless_after=max(2 * FEW, int(first.backwards * _HOPELESS)), hopeless_above=above
+            )
+        return order
+
+    def judge(self, row: Row, result: Result) -> None:
+        done = self.done
+        row.seconds = result.seconds
+        lines = yardsticks.loss_lines(done.first)
+        row.curve = next((result.losses[line] for line in lines if line in result.losses), [])
+        if result.failed:
+            row.verdict, row.why = FAILED, result.ended or "it did not end in time"
+            return
+        same = row.learning.same_loss if row.learning is not None else cheating.same_loss(done.first, result)
+        gains = yardsticks.compare(done.sticks, done.chance, done.first, result, same_loss=same)
+        verdict.judge(row, gains)
+        if row.learning is None and (how := cheating.cheats(done.first, result)):
+            row.verdict, row.why = NOTHING, f"cheats: {how}"
+        elif row.learning is None and not same:
+            row.why = "the loss is another one from the first step on: it was not compared"
+        elif result.hopeless:
+            row.why = "much worse half way: ended there"
+        elif row.change and not result.touched and row.learning is not None:
+            row.verdict, row.why = SKIPPED, "it changed nothing here"
+
+    def propose(self, row: Row, proposal: Proposal) -> None:
+        """A fix from outside, under all seeds at once."""
+        done = self.done
+        asked = [
+            Order(seed=number, backwards=done.first.backwards, files=proposal.files, rows=True)
+            for number in range(len(done.seeds))
+        ]
+        results = self.together(asked, words=proposal.words)
+        self.judge(row, results[0])
+        if row.verdict != FAILED:
+            row.again = [
+                self._gain_again(row, as_is, result)
+                for as_is, result in zip(done.seeds[1:], results[1:], strict=True)
+            ]
+
+    def together(self, asked: Sequence[Order], words: list[str] | None = None) -> list[Result]:
+        if not asked:
+            return []
+        pool = ThreadPoolExecutor(self.options.jobs)
+        try:
+            waiting = [pool.submit(self.launch, each, words) for each in asked]
+            return [future.result() for future in waiting]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def launch(self, order: Order, words: list[str] | None = None) -> Result:
+        name = order.change or ("with other sources" if order.files or words else "the script as it is")
+        self.options.shown.say(f"{name}, seed {order.seed}" if order.seed else name)
+        limit = 4 * self.total / _PART + _PATIENCE
+        ran = self.run.go(order.to_json(), limit, words=words)
+        result = orders.heard(ran.lines)
+        problem = ran.last("problem") or ran.last("failed")
+        result.ended = f"premortem could not try it ({problem})" if problem else result.ended
+        result.printed = orders.printed(ran.printed)
+        result.late, result.seconds, result.tail = ran.late, ran.seconds, ran.tail(_LINES)
+        self.done.note = ran.guarantee.sentence
+        self.options.shown.say("")
+        return result
+
+
+def _explains(row: Row) -> bool:
+    mistake = row.learning is not None and row.learning.mistake and bool(row.family)
+    return mistake and row.verdict == HELPS and row.gain.size > _EXPLAINED
+
+
+def _plain(run: RunDescription) -> dict[str, Any]:
+    usual = RunDescription()
+    return {
+        name: value
+        for name, value in vars(run).items()
+        if value != getattr(usual, name) and isinstance(value, (bool, int, float, str, tuple))
+    }
+
+
+def _problem(first: Result) -> str:
+    if first.late:
+        return "the script made no step in time; give it more with --minutes, or less to do before its first step"
+    if first.backwards < FEW:
+        many = f"made {first.backwards} training steps" if first.backwards else "made no training step"
+        return f"the script {many} ({first.ended or 'its process died'})"
+    if first.failed and not any(math.isfinite(v) for series in first.losses.values() for v in series):
+        return f"the script fails ({first.ended})"
+    return ""

@@ -1,0 +1,86 @@
+"""What a trial is asked, and what it answers. Plain values only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from premortem.metric_words import COUNTERS, RECORDS, words
+from premortem.terminal.printed_lines import parse
+
+MOST_LINES = 4000  # printed lines that are read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    change: str = ""
+    seed: int = 0
+    watched: bool = False  # premortem itself watches: only the first run
+    backwards: int = 0  # after so many backward passes it is over; 0: see `seconds`
+    seconds: float = 0.0  # of the processor's time, since the first backward pass
+    hopeless_after: int = 0  # backward passes after which a much worse loss ends the trial; 0: never
+    hopeless_above: float = 0.0
+    run: Mapping[str, Any] = field(default_factory=dict)  # facts of the run as it is, for the change
+    rows: bool = False  # compare the samples of training and evaluation
+    files: Mapping[str, str] = field(default_factory=dict)  # sources that are different, by path
+    folder: str = ""  # for a watched run's journal and findings, below the shared one
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Order:
+        return cls(**record)
+
+
+@dataclass
+class Result:
+    """What was measured in one trial."""
+
+    losses: dict[str, list[float]] = field(default_factory=dict)  # by the line that calls backward()
+    fits: dict[str, list[float]] = field(default_factory=dict)  # "train", "eval": how well targets are met
+    printed: dict[str, list[float]] = field(default_factory=dict)
+    norms: list[float] = field(default_factory=list)  # of all gradients, before each step
+    constant: float = 0.0  # the share of losses whose predictions are the same for all samples
+    same_rows: float = 0.0  # the share of evaluated samples that are trained on
+    backwards: int = 0
+    steps: int = 0
+    cut: bool = False  # at the limit, and not by itself
+    hopeless: bool = False
+    touched: int = 0  # how often the change did something
+    ended: str = ""  # empty: its process died
+    late: bool = False
+    seconds: float = 0.0
+    step_seconds: float = 0.0
+    facts: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, list[Any]] = field(default_factory=dict)  # fact -> [file, line]
+    files: list[str] = field(default_factory=list)  # the user's own that were loaded
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    tail: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """It ended with an error, and not because it was long enough."""
+        return self.late or not self.ended or self.ended not in {"finished", "exited", "enough"}
+
+
+def printed(text: str) -> dict[str, list[float]]:
+    """The numbers of a log by their names, in the order in which they were printed."""
+    found: dict[str, list[float]] = {}
+    for line in text.splitlines()[-MOST_LINES:]:
+        parsed = parse(line)
+        for label, _text, value in parsed.values if parsed is not None else ():
+            names = words(label)
+            if names and not names & (COUNTERS | RECORDS):
+                found.setdefault(label, []).append(value)
+    return found
+
+
+def heard(lines: Iterable[Mapping[str, Any]]) -> Result:
+    result = Result()
+    for line in lines:
+        for name, value in line.items():
+            if hasattr(result, name):
+                setattr(result, name, value)
+    return result

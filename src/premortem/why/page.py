@@ -1,0 +1,315 @@
+"""What a diagnosis says, for a person and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as Terminal
+from rich.text import Text
+
+from premortem import __version__, catalog
+from premortem.changes import of
+from premortem.files.plain import dumps
+from premortem.why import questions, source, verdict
+from premortem.why.director import Why
+from premortem.why.verdict import (
+    CANNOT_RUN,
+    CAUSE,
+    FAILED,
+    HEALTHY,
+    HELPS,
+    HURTS,
+    NOTHING,
+    SKIPPED,
+    UNKNOWN,
+    Row,
+)
+from premortem.why.yardsticks import Gain, Yardstick
+
+_WIDTH = 34
+_STYLES = {HELPS: "bold green", HURTS: "yellow", FAILED: "dim", NOTHING: "", SKIPPED: "dim"}
+_WORDS = {CAUSE: "bold red", HEALTHY: "bold green", UNKNOWN: "bold yellow", CANNOT_RUN: "bold yellow"}
+_GENERIC = "learns-with-one-change"
+_POINTS = 200  # of a curve in the JSON
+
+
+class Rows:
+    """One line for each trial, as soon as it is known."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def as_it_is(self, done: Why) -> None:
+        self._print("as it is", as_it_is(done), "bold")
+
+    def add(self, row: Row, done: Why) -> None:
+        if row.verdict == SKIPPED and row.question != "proposals":
+            return
+        self._print(row.title, row_words(row), _STYLES[row.verdict])
+
+    def _print(self, title: str, text: str, style: str) -> None:
+        line = Text(f"{title:<{_WIDTH}} ")
+        line.append(text, style)
+        self._terminal.print(line, soft_wrap=True)
+        self._terminal.file.flush()
+
+
+def as_it_is(done: Why) -> str:
+    stick = main_stick(done)
+    seeds = f"{len(done.seeds)} seeds"
+    state = (
+        "its loss is not finite or grows"
+        if done.diverges
+        else "it learns"
+        if done.learns
+        else "it is not learning"
+    )
+    if stick is None:
+        return f"{done.first.backwards} backward passes ({seeds}); nothing here says how well it learns"
+    series = stick.read(done.first)
+    return (
+        f"{stick.name} {_number(_first(series))} → {_number(stick.value(done.first))} in {done.first.backwards} "
+        f"backward passes ({seeds}, ±{done.chance[stick.name]:.2g}): {state}"
+    )
+
+
+def main_stick(done: Why) -> Yardstick | None:
+    return next(iter(done.sticks), None)
+
+
+def row_words(row: Row) -> str:
+    if row.verdict in {FAILED, SKIPPED}:
+        return f"{row.verdict}: {row.why}"
+    gain = row.gain
+    if not gain.yardstick:
+        return "nothing to compare"
+    effect = f"{gain.yardstick} {_number(gain.as_is)} → {_number(gain.changed)}"
+    return f"{row.verdict:<8} {effect}" + (f" ({row.why})" if row.why else "")
+
+
+def conclude(done: Why) -> None:
+    done.verdict = verdict.conclude(
+        done.rows,
+        done.findings,
+        learns=done.learns,
+        diverges=done.diverges,
+        judged=bool(done.sticks),
+        seeds=len(done.seeds),
+    )
+
+
+def show_end(done: Why, terminal: Terminal) -> None:
+    terminal.print()
+    if done.verdict is None or done.problem:
+        why = done.problem or "it was interrupted before a verdict"
+        terminal.print(Text(f"nothing could be tried: {why}" if done.problem else why, "bold"))
+        if done.tail:
+            terminal.print(Text("the last lines of the script:", "dim"), Text(done.tail, "dim"), sep="\n")
+        return
+    said = done.verdict
+    listed = causes(done)
+    for number, cause in enumerate(listed):
+        head = f"cause ({cause['certainty']})" if not number else f"also ({cause['certainty']})"
+        line = Text(f"{head:<{_WIDTH}} ")
+        line.append(
+            f"{_place(cause['where'])}{cause['code']} {cause['name']}: {cause['message']}",
+            "bold" if not number else "",
+        )
+        terminal.print(line, soft_wrap=True)
+    for row in said.notes:
+        better = f"{row.title}: {row_words(row)}, a better setting, no mistake"
+        terminal.print(Text(f"{'note':<{_WIDTH}} {better}"), soft_wrap=True)
+    if not listed:
+        terminal.print(Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict]), soft_wrap=True)
+    if done.patch is not None:
+        patch = done.patch
+        word = "verified" if patch["verified"] else "does not help as much"
+        effect = f"{word}: {patch['metric']} {_number(patch['before'])} → {_number(patch['after'])}"
+        terminal.print(Text(f"{'patch':<{_WIDTH}} {effect}"), soft_wrap=True)
+        terminal.print(Text(patch["diff"].rstrip()), soft_wrap=True)
+    if done.note:
+        terminal.print(Text(done.note, "dim"))
+
+
+def _place(where: Mapping[str, Any]) -> str:
+    if not where.get("file"):
+        return ""
+    here = Path.cwd()
+    file = Path(where["file"])
+    name = file.relative_to(here) if file.is_relative_to(here) else file
+    return f"{name}:{where['line']} " if where.get("line") else f"{name} "
+
+
+def causes(done: Why) -> list[dict[str, Any]]:
+    """Proved ones first, with the code and line of what premortem has reported where it is the same; then what only premortem
+    has reported."""
+    if done.verdict is None:
+        return []
+    left = list(done.verdict.findings)
+    found = []
+    for row in done.verdict.causes:
+        same = next((each for each in left if _same(row, each)), None)
+        if same is not None:
+            left.remove(same)
+        found.append(_proved(row, same, done))
+    return _ordered(found, [_reported(each, done) for each in left])
+
+
+def _ordered(proved: list[dict[str, Any]], reported: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """An error that premortem has measured is more specific than a setting that helps."""
+    settings = {name for name, cls in of("learning").items() if cls.learning and not cls.learning.mistake}
+    sure = [each for each in reported if each["severity"] == "error"]
+    first = [each for each in proved if each["change"] not in settings]
+    last = [each for each in proved if each["change"] in settings]
+    listed = [*first, *sure, *last, *(each for each in reported if each["severity"] != "error")]
+    return [{key: value for key, value in each.items() if key != "severity"} for each in listed]
+
+
+def _same(row: Row, finding: Mapping[str, Any]) -> bool:
+    named = row.learning is not None and row.learning.finding == finding["name"]
+    return named or bool(row.family == finding["family"])
+
+
+def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, Any]:
+    named = row.learning.finding if row.learning is not None else ""
+    card = catalog.lookup(named or _GENERIC).card
+    doc = " ".join((of("learning")[row.change].__doc__ or "").partition("\n")[0].split())
+    effect = f"{row.gain.yardstick} {_number(row.gain.as_is)} → {_number(row.gain.changed)}"
+    chance = done.chance.get(row.gain.yardstick, 0.0)
+    said = f"{row.title}: {effect} (chance ±{chance:.2g}), and again under {_seeds(len(row.again))}. Changed: {doc}"
+    where = source.where(row, done)
+    if same is not None:
+        said = f"{same['message'].rstrip('. ')}. Proved: {said}"
+        where = same["where"] if same["where"].get("file") else where
+    remedy = row.learning.remedy if row.learning is not None else ""
+    return {
+        "code": same["code"] if same is not None else card.code,
+        "name": same["name"] if same is not None else card.name,
+        "family": row.family,
+        "certainty": "proved",
+        "where": where,
+        "message": said + (f" To do: {remedy}" if remedy and same is None else ""),
+        "change": row.change,
+        "effect": _effect(row.gain, chance),
+        "severity": "error",
+    }
+
+
+def _reported(finding: Mapping[str, Any], done: Why) -> dict[str, Any]:
+    return {
+        "code": finding["code"],
+        "name": finding["name"],
+        "family": finding["family"],
+        "certainty": finding["certainty"],
+        "where": finding["where"],
+        "message": f"{finding['message'].rstrip('. ')}. No change that I have removes it.",
+        "change": None,
+        "effect": None,
+        "severity": finding["severity"],
+    }
+
+
+def _seeds(count: int) -> str:
+    return "another seed" if count == 1 else f"{count} other seeds"
+
+
+def _effect(gain: Gain, chance: float) -> dict[str, Any]:
+    return {"metric": gain.yardstick, "as_is": gain.as_is, "changed": gain.changed, "noise": chance}
+
+
+def record(done: Why) -> str:
+    """FILE.json."""
+    said = done.verdict
+    word = CANNOT_RUN if done.problem or said is None else said.verdict
+    patch = done.patch
+    whole = {
+        "premortem": __version__,
+        "verdict": word,
+        "message": done.problem or (said.sentence if said is not None else "it was interrupted"),
+        "causes": causes(done),
+        "trials": [_trial(row) for row in done.rows],
+        "patch": {key: patch[key] for key in ("diff", "verified", "before", "after")} if patch else None,
+        "notes": [row.change for row in said.notes] if said is not None else [],
+        "as_is": _as_is(done) if done.seeds else None,
+        "questions": tree(done),
+        "interrupted": done.interrupted,
+        "seconds": done.seconds,
+    }
+    return dumps(whole, indent=2) + "\n"
+
+
+def _as_is(done: Why) -> dict[str, Any]:
+    stick = main_stick(done)
+    return {
+        "sentence": as_it_is(done),
+        "learns": done.learns,
+        "diverges": done.diverges,
+        "backwards": done.first.backwards,
+        "seeds": len(done.seeds),
+        "metric": stick.name if stick is not None else None,
+        "noise": done.chance,
+        "curves": [thinned(list(stick.read(each))) for each in done.seeds] if stick is not None else [],
+        "findings": [each["code"] for each in done.findings],
+    }
+
+
+def _trial(row: Row) -> dict[str, Any]:
+    gain = row.gain
+    return {
+        "change": row.change,
+        "title": row.title,
+        "question": row.question,
+        "family": row.family,
+        "verdict": row.verdict,
+        "metric": gain.yardstick or None,
+        "as_is": gain.as_is if gain.yardstick else None,
+        "changed": gain.changed if gain.yardstick else None,
+        "again": row.again,
+        "seconds": round(row.seconds, 2),
+        "why": row.why,
+        "curve": thinned(row.curve),
+    }
+
+
+def tree(done: Why) -> list[dict[str, Any]]:
+    """The questions with their answers and the trials that gave them."""
+    found = []
+    for question in questions.QUESTIONS:
+        rows = [row for row in done.rows if row.question == question.key]
+        tried = [row for row in rows if row.verdict not in {SKIPPED, FAILED}]
+        if question.key == "as it is":
+            answer = (
+                (question.yes if done.learns and not done.diverges else question.no) if done.seeds else ""
+            )
+        elif question.key == "information":
+            worse = any(row.verdict == HURTS for row in tried)
+            answer = (question.yes if worse else question.no) if tried else ""
+        else:
+            helps = any(row.verdict == HELPS for row in tried)
+            answer = (question.yes if helps else question.no) if tried else ""
+        if rows or answer:
+            found.append(
+                {
+                    "question": question.text,
+                    "answer": answer or "not asked",
+                    "trials": [row.change for row in tried],
+                    "skipped": {row.change: row.why for row in rows if row.verdict == SKIPPED},
+                }
+            )
+    return found
+
+
+def thinned(series: list[float]) -> list[float]:
+    apart = max(1, math.ceil(len(series) / _POINTS))
+    return series[::apart]
+
+
+def _first(series: Any) -> float:
+    return sorted(series[:3])[min(1, len(series) - 1)] if series else math.nan
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,0 +1,144 @@
+"""What a change is in the user's source: its file and line, a diff, and whether the script learns with it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from premortem.changes import of
+from premortem.lint.diagnostics import Fix, edited
+from premortem.lint.parsing import Unreadable
+from premortem.lint.source import Source
+from premortem.why.director import Director, Proposal, Why
+from premortem.why.verdict import HELPS, Row
+
+_MOST = 40  # files of the user's that are read
+
+# The fact of a run at whose line the mistake stands that a change removes.
+_FACTS = {
+    "no-clipping": "clips",
+    "rate-constant": "schedules",
+    "unfrozen": "frozen",
+    "train-mode": "eval_with_gradients",
+    "eval-mode": "train_without_gradients",
+    "float32": "low_precision",
+    "fresh-gradients": "stale_gradients",
+    "everything-owned": "rate",
+    "no-activation-before-loss": "squashed",
+    "same-shapes": "mismatched",
+    "inputs-standardised": "odd_inputs",
+    "shuffled": "unshuffled",
+    "no-augmentation": "augments",
+    "no-dropout": "dropout",
+    "eager": "compiled",
+    "loss-sign-flipped": "negative_loss",
+    "first-term-silent": "terms",
+    "second-term-silent": "terms",
+    "third-term-silent": "terms",
+}
+_OF_THE_RATE = ("rate-", "no-weight-decay")
+
+
+def where(row: Row, done: Why) -> dict[str, Any]:
+    """The line of the source that the change would alter; else the line where what it removes was seen."""
+    place: list[Any] = []
+    for path, source, fix in edits(row.change, done.first.files):
+        place = [path, source.data[: min(edit.start for edit in fix.edits)].count(b"\n") + 1]
+        break
+    if not place:
+        fact = "rate" if row.change.startswith(_OF_THE_RATE) else _FACTS.get(row.change, "")
+        if row.change == "fresh-gradients" and fact not in done.first.where:
+            fact = "cleared_before_step"
+        place = done.first.where.get(fact) or [None, None]
+    return {"file": place[0], "line": place[1], "module": None, "parameter": None}
+
+
+def edits(change: str, files: Iterable[str]) -> Iterable[tuple[str, Source, Fix]]:
+    """The files in which the change has a place."""
+    cls = of("learning").get(change)
+    make = cls.edit if cls is not None else None
+    if make is None:
+        return
+    for path in list(files)[:_MOST]:
+        try:
+            source = Source.read(path, Path(path).read_bytes())
+            fix = make(source)
+        except (OSError, Unreadable):
+            continue
+        if fix is not None:
+            yield path, source, fix
+
+
+def diff(before: Mapping[str, str], after: Mapping[str, str], root: Path) -> str:
+    parts: list[str] = []
+    for path, text in after.items():
+        name = _name(path, root)
+        parts += difflib.unified_diff(
+            before[path].splitlines(keepends=True), text.splitlines(keepends=True), name, name
+        )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
+    )
+
+
+def _name(path: str, root: Path) -> str:
+    try:
+        return str(Path(path).relative_to(root))
+    except ValueError:
+        return path
+
+
+def proposal(row: Row, done: Why, root: Path) -> Proposal | None:
+    """The change as an edit of the source, where it has one that still parses."""
+    before, after = {}, {}
+    for path, source, fix in edits(row.change, done.first.files):
+        text = edited(source.data, fix.edits).decode()
+        try:
+            ast.parse(text)
+        except SyntaxError:
+            continue
+        before[path], after[path] = source.data.decode(), text
+    return Proposal(row.title, files=after, diff=diff(before, after, root)) if after else None
+
+
+def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
+    """Runs the script with the fix of the first cause that has one, or with the proposal that helped most."""
+    if done.verdict is None:
+        return
+    root = Path(director.run.cwd)
+    broken = any(each["severity"] == "error" for each in done.verdict.findings)
+    for row in done.verdict.causes:
+        if broken and row.learning is not None and not row.learning.mistake and not row.supported:
+            continue  # a setting that hides what premortem has measured
+        made = proposal(row, done, root)
+        if made is None:
+            continue
+        director.options.shown.say("the patch")
+        tried = Row("", made.name, "proposals", "")
+        tried.learning = row.learning
+        director.propose(tried, made)
+        done.patch = _patch(made, tried)
+        if tried.verdict == HELPS:
+            return
+    helped = [
+        (row, each)
+        for row, each in zip([row for row in done.rows if row.question == "proposals"], proposed, strict=True)
+        if row.verdict == HELPS and each.diff
+    ]
+    if helped and (done.patch is None or not done.patch["verified"]):
+        row, each = max(helped, key=lambda pair: pair[0].gain.size)
+        done.patch = _patch(each, row)
+
+
+def _patch(made: Proposal, tried: Row) -> dict[str, Any]:
+    return {
+        "diff": made.diff,
+        "verified": tried.verdict == HELPS and all(gain > 0 for gain in tried.again),
+        "before": tried.gain.as_is,
+        "after": tried.gain.changed,
+        "metric": tried.gain.yardstick,
+        "files": made.files,
+    }

@@ -1,0 +1,107 @@
+"""In its own process the user's script runs, with at most one thing changed.
+
+files        sources that are different are written into the sandbox, where they are thrown away
+seeds        shifted
+premortem    in the first run, as `premortem run --policy observe` attaches it
+the change   from `changes/`
+measuring    above all of it
+the script   from its first line to the limit
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+from premortem.changes import RunDescription, of
+from premortem.program.running import Ending
+from premortem.run.launch import RunOptions, Supervision
+from premortem.scriptrun.script_process import Played
+from premortem.terminal.console import Console
+from premortem.why.order import Order
+
+FINDINGS = "findings.json"
+
+
+def play(played: Played) -> None:
+    from premortem.changes.reach import Reach
+    from premortem.probes.session import is_user_code
+    from premortem.why import seeds
+    from premortem.why.facts import Facts
+    from premortem.why.measuring import Measuring
+    from premortem.why.rows_seen import RowsSeen
+
+    order, program = Order.from_json(played.order), played.program
+    for path, text in order.files.items():
+        Path(path).write_text(text, encoding="utf-8")
+    if order.files:
+        program.check()  # reads it
+    seeds.shift(order.seed)
+    supervision = _supervise(played, order) if order.watched else None
+    session = supervision.session if supervision is not None else None
+    reach = Reach(ours=lambda: bool(session is not None and session.looking))
+    apart = (lambda: session.looking_at("why")) if session is not None else nullcontext
+    facts = change = None
+    if order.change:
+        known = {**order.run, "optimizers": tuple(order.run.get("optimizers", ()))}
+        change = of("learning")[order.change](reach, RunDescription(device="cpu", **known))
+        change.put_on()
+    elif order.watched:
+        facts = Facts(reach, apart)
+        facts.install()
+    rows = RowsSeen()
+    if order.rows:
+        rows.install(reach)
+    measuring = Measuring(order, reach.ours, apart)
+    measuring.install()
+    if facts is not None:
+        measuring.on_backward.append(facts.heard)
+    ending = program.run()
+    names = ("losses", "fits", "norms", "backwards", "steps", "cut", "hopeless", "constant", "step_seconds")
+    played.tell(**{name: getattr(measuring, name) for name in names})
+    played.tell(same_rows=rows.share)
+    if change is not None:
+        played.tell(touched=change.touched)
+    if facts is not None:
+        loaded = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+        files = {each for each in loaded if each.endswith(".py") and is_user_code(each)}
+        played.tell(facts=facts.told(), where=facts.where, files=sorted(files))
+    if supervision is not None:
+        # Whoever counts on the whole run must not speak as if it had been.
+        supervision.end(Ending(reason="interrupted", exit_code=0) if measuring.cut else ending)
+        found = json.loads(_findings(played, order).read_text(encoding="utf-8"))["findings"]
+        played.tell(findings=found)
+    how = f"{ending.error}: {ending.message}" if ending.error else ending.reason
+    played.tell(ended="enough" if measuring.cut else how[:500])
+
+
+def _findings(played: Played, order: Order) -> Path:
+    return played.shared / order.folder / FINDINGS
+
+
+def _supervise(played: Played, order: Order) -> Supervision:
+    program = played.program
+    folder = played.shared / order.folder
+    folder.mkdir(exist_ok=True)
+    options = RunOptions(
+        target=program.target,
+        module=program.module,
+        argv=program.argv,
+        findings=folder / FINDINGS,
+        policy="observe",
+        quiet=True,
+        autopsy=False,
+        folder=folder / "watched",
+    )
+    supervision = Supervision(options, Console(quiet=True))
+    supervision.begin(program)
+    return supervision
+
+
+def warm() -> None:
+    """Loaded once for all trials."""
+    import premortem.changes.reach
+    import premortem.run.watcher
+    import premortem.why.facts  # noqa: F401

@@ -1,0 +1,108 @@
+"""`premortem why train.py ARGS…`"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from premortem.command_line import Command
+from premortem.errors import PremortemError, UsageError
+from premortem.files import private
+from premortem.why.verdict import CANNOT_RUN, CAUSE
+
+FOUND, CANNOT = 1, 4
+JOBS = 2  # trials at the same time; each has one thread
+
+
+def run(options: argparse.Namespace, command: Command) -> int:
+    """0 when nothing was found, 1 when a cause was, 4 when the script could not be tried."""
+    if not command.target:
+        raise UsageError("which script? premortem why train.py")
+    if options.minutes <= 0:
+        raise UsageError("`--minutes` is the time for all trials: more than 0")
+    if options.seeds < 2:
+        raise UsageError("`--seeds` shows how much chance matters: at least 2")
+
+    from rich.console import Console as Terminal
+
+    from premortem.terminal.interruption import exit_code
+    from premortem.terminal.progress import progress
+    from premortem.why import earlier, page, proposals, source
+    from premortem.why.director import Director, Why, WhyOptions
+
+    argv, cwd, reported = _asked(command)
+    proposed = proposals.read(options.fixes or [], options.settings or [], argv, cwd)
+    terminal = Terminal(highlight=False, markup=False, emoji=False, quiet=options.quiet)
+    if not terminal.is_terminal:
+        terminal.width = 140
+    rows = page.Rows(terminal)
+    done, interrupted = Why(), None
+    try:
+        with progress("why", quiet=options.quiet) as shown:
+            director = Director(
+                WhyOptions(
+                    argv=argv,
+                    cwd=cwd,
+                    minutes=options.minutes,
+                    seeds=options.seeds,
+                    jobs=max(1, min(JOBS, os.cpu_count() or 1)),
+                    reported=reported,
+                    proposals=proposed,
+                    shown=shown,
+                    tell=rows.add,
+                ),
+                done,
+            )
+            with director.run:
+                if director.as_it_is():
+                    rows.as_it_is(done)
+                    director.trials()
+                    page.conclude(done)
+                    source.verify(director, done, proposed)
+                    done.seconds = director.spent
+                    earlier.keep(director, page.record(done), command.target)
+    except KeyboardInterrupt as error:
+        interrupted, done.interrupted = error, True
+    page.show_end(done, terminal)
+    _write(options, done)
+    if interrupted is not None:
+        return exit_code(interrupted)
+    return _code(done)
+
+
+def _asked(command: Command) -> tuple[list[str], Path, list[dict[str, Any]]]:
+    """What to run, where, and what an earlier run of it has found."""
+    from premortem.why import earlier
+
+    argv = [*(["-m"] if command.module else []), command.target, *command.argv]
+    if not command.module and (before := earlier.run_of(command.target)) is not None:
+        if command.argv:
+            raise UsageError("a run has its own arguments; give the script to run it with others")
+        return before
+    return argv, Path.cwd(), []
+
+
+def _write(options: argparse.Namespace, done: Any) -> None:
+    from premortem.why import page
+
+    if options.json is not None:
+        private.write_text(options.json, page.record(done))
+    patch = done.patch
+    if patch is None:
+        return
+    if options.patch is not None:
+        private.write_text(options.patch, patch["diff"])
+    if options.apply and patch["verified"]:
+        for path, text in patch["files"].items():
+            try:
+                Path(path).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise PremortemError(f"`{path}` cannot be written ({error.strerror})") from None
+
+
+def _code(done: Any) -> int:
+    if done.verdict is None or done.verdict.verdict == CANNOT_RUN:
+        return CANNOT
+    return FOUND if done.verdict.verdict == CAUSE else 0

@@ -1,0 +1,187 @@
+"""What follows from the trials. Pure.
+
+A change is a cause when it makes the script learn by more than chance, again under another seed, and when what it removes
+is a mistake: because premortem has reported it, because it is one wherever it is seen, or because the effect is too large
+for a setting that could merely be better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from premortem.changes.base import Learning
+from premortem.why.yardsticks import BEYOND, NO_GAIN, Gain
+
+HELPS, HURTS, NOTHING, FAILED, SKIPPED = "helps", "hurts", "nothing", "failed", "skipped"
+CAUSE, HEALTHY, UNKNOWN, CANNOT_RUN = "cause", "healthy", "unknown", "cannot-run"
+_CLEARLY = 0.3  # of the scale: more than that is no chance, whatever three seeds say
+_HARM = 0.05
+# What makes a mistake of something that could be a choice: with it changed the run learns so many times as much.
+_TIMES_A_MISTAKE, _TIMES_A_SETTING = 1.5, 3.0
+_PART_A_MISTAKE, _PART_A_SETTING = 0.1, 0.15
+_SAME_LEVER = 0.5  # of the best gain: others that gain as much pull the same lever
+
+
+@dataclass
+class Row:
+    """One change, or one proposal, and what became of it."""
+
+    change: str
+    title: str
+    question: str
+    family: str
+    verdict: str = SKIPPED
+    gain: Gain = NO_GAIN
+    again: list[float] = field(default_factory=list)  # gains under other seeds
+    seconds: float = 0.0
+    why: str = ""
+    supported: bool = False
+    learning: Learning | None = None
+    curve: list[float] = field(default_factory=list)  # of the loss
+
+    @property
+    def repeated(self) -> bool:
+        least = self.learning.least if self.learning is not None else _HARM
+        return bool(self.again) and min(self.again) > least
+
+
+def judge(row: Row, gains: Sequence[Gain]) -> None:
+    """Fills in whether it helps."""
+    learning = row.learning or Learning(title=row.title, family="config")
+    best, worst = (gains[0], gains[-1]) if gains else (NO_GAIN, NO_GAIN)
+    harm = worst.sigmas < -BEYOND and worst.size < -_HARM
+    sure = best.sigmas > BEYOND or best.size > _CLEARLY or learning.certain or row.supported
+    if best.size > learning.least and sure and not (harm and -worst.size > best.size):
+        row.verdict, row.gain = HELPS, best
+    elif harm:
+        row.verdict, row.gain = HURTS, worst
+    else:
+        row.verdict, row.gain = NOTHING, best
+
+
+def is_cause(row: Row, *, learns: bool) -> bool:
+    learning = row.learning
+    if row.verdict != HELPS or learning is None or not learning.family or not row.repeated:
+        return False
+    if learning.certain or (row.supported and learning.mistake):
+        return True
+    if not learns:
+        most = _PART_A_SETTING
+        return min(row.gain.size, *row.again) >= most and (
+            learning.mistake or row.gain.ratio >= _TIMES_A_SETTING
+        )
+    large = row.gain.ratio >= _TIMES_A_MISTAKE and row.gain.size >= max(_PART_A_MISTAKE, learning.least)
+    return learning.mistake and large and row.gain.sigmas > BEYOND
+
+
+def ranked(rows: Sequence[Row], *, learns: bool) -> list[Row]:
+    """The causes, the most likely one first. Of those that gain about as much, the most specific mistake: a rate ten times as
+    high masks many causes."""
+    found = [row for row in rows if is_cause(row, learns=learns)]
+    best = max((_mean(row) for row in found), default=0.0)
+
+    def rank(row: Row) -> tuple[Any, ...]:
+        learning = row.learning or Learning(title="")
+        sure = row.supported or learning.certain
+        return (_mean(row) < _SAME_LEVER * best, not learning.mistake, not sure, learning.order, -_mean(row))
+
+    return sorted(found, key=rank)
+
+
+def _mean(row: Row) -> float:
+    gains = [row.gain.size, *row.again]
+    return sum(gains) / len(gains)
+
+
+def notes(rows: Sequence[Row], causes: Sequence[Row]) -> list[Row]:
+    """What helped, and is no mistake: a better setting."""
+    return [
+        row
+        for row in rows
+        if row.verdict == HELPS
+        and row not in causes
+        and row.family
+        and row.learning is not None
+        and row.repeated
+    ]
+
+
+@dataclass
+class Verdict:
+    verdict: str
+    sentence: str
+    causes: list[Row] = field(default_factory=list)
+    findings: list[Mapping[str, Any]] = field(default_factory=list)  # of premortem's, which no trial refutes
+    notes: list[Row] = field(default_factory=list)
+
+
+def conclude(
+    rows: Sequence[Row],
+    findings: Sequence[Mapping[str, Any]],
+    *,
+    learns: bool,
+    diverges: bool,
+    judged: bool,
+    seeds: int,
+) -> Verdict:
+    """`judged`: there is a yardstick. `findings`: errors and warnings of the watched run as it is."""
+    causes = ranked(rows, learns=learns and not diverges)
+    kept = [each for each in findings if not refuted(each, rows)]
+    if causes or kept:
+        return Verdict(CAUSE, "", causes, kept, notes(rows, causes))
+    left = [row.title for row in rows if row.verdict == SKIPPED and row.why == NO_TIME]
+    better = notes(rows, [])
+    if left:
+        return Verdict(UNKNOWN, f"there was no time left for: {', '.join(left)}", notes=better)
+    failed = [row.title for row in rows if row.verdict == FAILED and row.family]
+    if failed:
+        return Verdict(UNKNOWN, f"the script fails when this is changed: {', '.join(failed)}", notes=better)
+    if diverges or not learns:
+        state = "its loss grows or is not finite" if diverges else "it does not learn"
+        return Verdict(
+            UNKNOWN,
+            f"{state}, and nothing that I changed made it learn. {_ruled_out(rows)}".strip(),
+            notes=better,
+        )
+    open_mistakes = [row for row in rows if row.verdict != SKIPPED and row.family]
+    if not judged and open_mistakes:
+        names = ", ".join(row.title for row in open_mistakes)
+        return Verdict(UNKNOWN, f"nothing here says how well it learns, so I cannot judge: {names}")
+    if not judged:
+        return Verdict(
+            HEALTHY, "I saw no mistake. Nothing here says how well it learns, so settings were not compared."
+        )
+    if better:
+        what = ", ".join(
+            f"{row.title} ({row.gain.yardstick} {row.gain.as_is:.4g} → {row.gain.changed:.4g})"
+            for row in better
+        )
+        return Verdict(HEALTHY, f"no mistake found. A better setting in these steps: {what}", notes=better)
+    return Verdict(
+        HEALTHY,
+        f"nothing I changed made it learn better by more than its noise ({seeds} seeds)",
+        notes=better,
+    )
+
+
+NO_TIME = "no time left"
+
+
+def refuted(finding: Mapping[str, Any], rows: Sequence[Row]) -> bool:
+    """A warning whose remedy was tried, and made no difference. An error stands."""
+    if finding["severity"] != "warning":
+        return False
+    tried = [row for row in rows if row.learning is not None and row.learning.finding == finding["name"]]
+    return any(row.verdict == NOTHING for row in tried)
+
+
+def _ruled_out(rows: Sequence[Row]) -> str:
+    told = {row.question: row for row in rows if row.verdict != SKIPPED}
+    batch = told.get("one batch")
+    if batch is None:
+        return ""
+    if batch.verdict == HELPS:
+        return "One batch can be memorised, so model, loss and update work: look at the data."
+    return "Not even one batch can be memorised, so it is not the data: look at the model, the loss and the update."

@@ -1,0 +1,238 @@
+"""What is compared between two trials, and how much of a difference is chance. Pure.
+
+    loss     of the backward passes, where one line makes all of them: two lines that take turns (a GAN) have no common loss
+    fit      how well predictions follow targets: means the same whatever a change makes of the loss
+    printed  metrics that the script prints, by their names
+
+Each has a scale: what it was at the beginning for a loss, 1 or 100 for a share. Gains are parts of that scale.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from premortem.metric_words import EVALUATED, SCORES, direction, words
+from premortem.why.order import Result
+
+MOST_GAIN = 1.0
+LEAST_NOISE = 0.02  # of the scale: seeds that happen to agree prove nothing
+BEYOND = 3.0  # deviations of the noise
+LEARNS = 0.05  # of the scale, from the beginning to the end
+_NEARLY = 0.8
+_FEW, _MANY = 3, 10  # values before something is a series; before its mean over the run means something
+_SHARE = 0.2  # of all backward passes, for a line to count; of a series, for its end
+_REWARDS = frozenset({"reward", "rewards", "return", "returns", "score"})
+_PERCENT = 1.5  # a share that is higher was printed in percent
+# Named after errors in the units of the target, which stay what they are when the loss is another one.
+_OWN_SCALE = frozenset({"mae", "rmse", "err", "error", "wer", "cer", "mape"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Yardstick:
+    name: str
+    better: int  # 1: higher, -1: lower
+    scale: float
+    of_loss: bool  # it means something else once a change alters the loss
+    read: Callable[[Result], Sequence[float]]
+    worst: float = math.inf  # what counts for a value that is not finite
+    whole: bool = False  # the mean over the run instead of its end: less noise
+
+    def value(self, result: Result) -> float:
+        series = self.read(result)
+        if not series:
+            return math.nan
+        capped = [self._capped(each) for each in series]
+        return statistics.fmean(capped) if self.whole else end(capped)
+
+    def progress(self, result: Result) -> float:
+        """How much was learned from the beginning to the end, as a part of the scale."""
+        series = [self._capped(each) for each in self.read(result)]
+        if len(series) < _FEW:
+            return math.nan
+        return self.better * (end(series) - statistics.median(series[:_FEW])) / self.scale
+
+    def _capped(self, value: float) -> float:
+        if not math.isfinite(value):
+            return self.worst
+        return min(value, self.worst) if self.better < 0 else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """One yardstick of a trial against the same of the run as it is."""
+
+    yardstick: str
+    size: float  # in parts of the scale; negative: worse
+    sigmas: float  # in deviations of the noise
+    as_is: float
+    changed: float
+    ratio: float  # progress with the change over progress as it is
+
+
+NO_GAIN = Gain(yardstick="", size=0.0, sigmas=0.0, as_is=math.nan, changed=math.nan, ratio=1.0)
+
+
+def end(series: Sequence[float]) -> float:
+    """The mean of the last fifth."""
+    return statistics.fmean(series[-max(1, int(len(series) * _SHARE)) :])
+
+
+def yardsticks(first: Result) -> list[Yardstick]:
+    """Those that the run as it is has enough values for."""
+    found: list[Yardstick] = []
+    lines = loss_lines(first)
+    if (
+        len(lines) == 1
+    ):  # of two that work against each other, neither a loss nor its targets say how well it goes
+        found += _of_loss(lines[0], first)
+        for kind in ("train", "eval"):
+            if len(first.fits.get(kind, ())) >= _FEW:
+                found.append(_of_fit(kind, whole=False))
+        if len(first.fits.get("train", ())) >= _MANY:
+            found.append(_of_fit("train", whole=True))
+    return found + [each for name, values in first.printed.items() for each in _of_print(name, values)]
+
+
+def loss_lines(result: Result) -> list[str]:
+    """The lines that call backward() often enough to count."""
+    enough = max(_FEW, _SHARE * result.backwards)
+    return [line for line, values in result.losses.items() if len(values) >= enough]
+
+
+def _of_loss(line: str, first: Result) -> list[Yardstick]:
+    values = [each for each in first.losses[line] if math.isfinite(each)]
+    if not values:
+        return []
+    begin = statistics.median(values[:_FEW])
+    scale = abs(begin) if min(values) >= 0 else max(abs(begin), max(values) - min(values))
+    if scale < 1e-12:
+        return []
+    return [
+        Yardstick(
+            name="loss",
+            better=-1,
+            scale=scale,
+            of_loss=True,
+            read=lambda result: result.losses.get(line, ()) or next(iter(result.losses.values()), ()),
+            worst=begin + scale,
+        )
+    ]
+
+
+def _of_fit(kind: str, *, whole: bool) -> Yardstick:
+    name = f"{'training' if kind == 'train' else 'evaluation'} fit{', whole run' if whole else ''}"
+    return Yardstick(
+        name=name,
+        better=1,
+        scale=1.0,
+        of_loss=False,
+        read=lambda result: result.fits.get(kind, ()),
+        worst=0.0,
+        whole=whole,
+    )
+
+
+def _of_print(name: str, values: Sequence[float]) -> list[Yardstick]:
+    finite = [each for each in values if math.isfinite(each)]
+    named = words(name)
+    better = direction(name) or (1 if named & (SCORES | _REWARDS) else -1 if named & EVALUATED else 0)
+    if len(finite) < _FEW or not better:
+        return []
+    if better > 0:
+        reward = bool(named & _REWARDS)
+        spread = max(finite) - min(finite)
+        scale = max(spread, abs(finite[0]), 1e-12) if reward else 100.0 if max(finite) > _PERCENT else 1.0
+        worst = min(finite)
+    else:
+        scale = max(abs(finite[0]), 1e-12)
+        worst = finite[0] + scale
+    return [
+        Yardstick(
+            name=f"printed {name}",
+            better=better,
+            scale=scale,
+            of_loss=better < 0 and not named & _OWN_SCALE,
+            read=lambda result: result.printed.get(name, ()),
+            worst=worst,
+        )
+    ]
+
+
+def noise(sticks: Sequence[Yardstick], seeds: Sequence[Result]) -> dict[str, float]:
+    """How far runs that differ in nothing but chance lie apart."""
+    found = {}
+    for stick in sticks:
+        values = [value for value in map(stick.value, seeds) if math.isfinite(value)]
+        spread = statistics.stdev(values) if len(values) > 1 else 0.0
+        found[stick.name] = max(spread, LEAST_NOISE * stick.scale)
+    return found
+
+
+def compare(
+    sticks: Sequence[Yardstick],
+    chance: Mapping[str, float],
+    as_is: Result,
+    changed: Result,
+    *,
+    same_loss: bool,
+) -> list[Gain]:
+    """The gain of each yardstick that still means what it meant, the largest first."""
+    gains = []
+    for stick in sticks:
+        before, after = stick.value(as_is), stick.value(changed)
+        if math.isnan(before) or math.isnan(after) or (stick.of_loss and not same_loss):
+            continue
+        difference = stick.better * (after - before)
+        gains.append(
+            Gain(
+                yardstick=stick.name,
+                size=max(-MOST_GAIN, min(MOST_GAIN, difference / stick.scale)),
+                sigmas=difference / chance[stick.name],
+                as_is=before,
+                changed=after,
+                ratio=_ratio(stick.progress(changed), stick.progress(as_is)),
+            )
+        )
+    best = max((gain.size for gain in gains), default=0.0)
+    # A person looks at the loss first, where it shows nearly as much.
+    return sorted(
+        gains, key=lambda gain: (gain.yardstick != "loss" or not 0 < _NEARLY * best <= gain.size, -gain.size)
+    )
+
+
+def _ratio(after: float, before: float) -> float:
+    if math.isnan(after) or math.isnan(before):
+        return 1.0
+    return max(after, 0.0) / max(before, 0.01)
+
+
+def learns(sticks: Sequence[Yardstick], chance: Mapping[str, float], seeds: Sequence[Result]) -> bool:
+    """Whether the runs as they are get better on some yardstick, all of them, by more than chance. Without one: not known,
+    and nothing is said against it."""
+    judged = [stick for stick in sticks if not stick.whole]
+    if not judged:
+        return True
+    for stick in judged:
+        steps = [stick.progress(result) for result in seeds]
+        least = max(LEARNS, 2 * chance[stick.name] / stick.scale if stick.of_loss else LEARNS)
+        if all(each > min(least, 0.5) for each in steps if not math.isnan(each)) and not all(
+            map(math.isnan, steps)
+        ):
+            return True
+    return False
+
+
+def diverges(result: Result) -> bool:
+    """The loss is not finite, or far above where it began."""
+    for line in loss_lines(result):
+        series = result.losses[line]
+        begin = statistics.median(series[:_FEW])
+        last = series[-max(1, int(len(series) * _SHARE)) :]
+        if any(not math.isfinite(each) for each in series):
+            return True
+        if begin > 0 and statistics.median(last) > 2 * begin:
+            return True
+    return False

@@ -1,0 +1,169 @@
+"""The pure middle of `premortem why`: noise, comparison, the tree of questions, the verdict, diffs."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from premortem import catalog, changes
+from premortem.changes import RunDescription
+from premortem.why import diffs, questions
+from premortem.why.cheating import cheats, same_loss
+from premortem.why.order import Result, printed
+from premortem.why.verdict import (
+    CAUSE,
+    HEALTHY,
+    HELPS,
+    HURTS,
+    NO_TIME,
+    NOTHING,
+    UNKNOWN,
+    Row,
+    conclude,
+    judge,
+    ranked,
+)
+from premortem.why.yardsticks import compare, diverges, learns, noise, yardsticks
+
+LINE = "train.py:9"
+
+
+def ran(first, last, count=100, **more):
+    """A loss that goes from one value to the other in a straight line."""
+    series = [first + (last - first) * place / (count - 1) for place in range(count)]
+    return Result(losses={LINE: series}, backwards=count, ended="finished", **more)
+
+
+def judged(as_is, changed, name, *, seeds=None, again=(), supported=False, same=True):
+    seeds = seeds or [as_is, as_is]
+    sticks = yardsticks(as_is)
+    learning = changes.of("learning")[name].learning
+    row = Row(
+        name, learning.title, learning.question, learning.family, learning=learning, supported=supported
+    )
+    judge(row, compare(sticks, noise(sticks, seeds), as_is, changed, same_loss=same))
+    row.again = list(again)
+    return row
+
+
+def test_seeds_decide_what_an_effect_is():
+    as_is, better = ran(2.0, 1.0), ran(2.0, 0.7)
+    assert judged(as_is, better, "no-clipping").verdict == HELPS
+    noisy = [ran(2.0, 1.0), ran(2.0, 0.4), ran(2.0, 1.6)]
+    assert judged(as_is, better, "no-clipping", seeds=noisy).verdict == NOTHING
+    assert judged(as_is, ran(2.0, 1.9), "no-clipping").verdict == HURTS
+
+
+def test_a_loss_that_a_change_alters_is_not_compared():
+    assert judged(ran(2.0, 1.0), ran(2.0, 0.1), "loss-sign-flipped", same=False).verdict == NOTHING
+    fits = {"train": [0.1] * 50 + [0.9] * 50, "eval": []}
+    as_is = ran(2.0, 1.0, fits={"train": [0.1] * 100, "eval": []})
+    assert judged(as_is, ran(2.0, 5.0, fits=fits), "loss-sign-flipped", same=False).verdict == HELPS
+
+
+def test_two_lines_that_take_turns_have_no_common_loss():
+    both = Result(losses={"a:1": [1.0] * 50, "a:2": [1.0] * 50}, fits={"train": [0.5] * 100}, backwards=100)
+    assert yardsticks(both) == []
+    assert learns([], {}, [both])
+
+
+def test_whether_it_learns():
+    for result, expected in ((ran(2.0, 1.0), True), (ran(2.0, 1.99), False), (ran(2.0, 3.0), False)):
+        sticks = yardsticks(result)
+        assert learns(sticks, noise(sticks, [result, result]), [result, result]) is expected
+    assert diverges(ran(2.0, 9.0))
+    assert diverges(Result(losses={LINE: [1.0] * 9 + [math.nan]}, backwards=10))
+    assert not diverges(ran(2.0, 1.0))
+
+
+def test_a_cause_has_to_repeat():
+    row = judged(ran(2.0, 2.0), ran(2.0, 0.2), "no-clipping")
+    assert ranked([row], learns=False) == []
+    row.again = [0.01]
+    assert ranked([row], learns=False) == []
+    row.again = [0.8]
+    assert ranked([row], learns=False) == [row]
+
+
+def test_a_setting_that_is_merely_better_is_no_cause():
+    faster = judged(ran(2.0, 1.0), ran(2.0, 0.5), "rate-times-ten", again=[0.2])
+    said = conclude([faster], [], learns=True, diverges=False, judged=True, seeds=3)
+    assert said.verdict == HEALTHY
+    assert said.notes == [faster]
+    stuck = judged(ran(2.0, 2.0), ran(2.0, 0.2), "rate-times-ten", again=[0.8])
+    assert conclude([stuck], [], learns=False, diverges=False, judged=True, seeds=3).verdict == CAUSE
+
+
+def test_a_mistake_comes_before_the_rate_that_masks_it():
+    rate = judged(ran(2.0, 2.0), ran(2.0, 0.1), "rate-times-ten", again=[0.9])
+    clipping = judged(ran(2.0, 2.0), ran(2.0, 0.3), "no-clipping", again=[0.8])
+    assert ranked([rate, clipping], learns=False)[0] is clipping
+    owned = judged(ran(2.0, 2.0), ran(2.0, 0.4), "everything-owned", again=[0.8])
+    assert ranked([rate, clipping, owned], learns=False)[0] is owned
+
+
+def test_healthy_only_when_everything_was_tried():
+    learning = changes.of("learning")["no-clipping"].learning
+    left = Row("no-clipping", "no clipping", "update", "clipping", why=NO_TIME, learning=learning)
+    assert conclude([left], [], learns=True, diverges=False, judged=True, seeds=3).verdict == UNKNOWN
+    assert conclude([], [], learns=True, diverges=False, judged=True, seeds=3).verdict == HEALTHY
+    assert conclude([], [], learns=False, diverges=False, judged=True, seeds=3).verdict == UNKNOWN
+
+
+def test_a_warning_whose_remedy_changes_nothing_is_refuted_and_an_error_is_not():
+    row = judged(ran(2.0, 1.0), ran(2.0, 1.0), "shuffled")
+    warning = {"name": "class-sorted-batches", "family": "data-order", "severity": "warning"}
+    assert conclude([row], [warning], learns=True, diverges=False, judged=True, seeds=3).verdict == HEALTHY
+    error = warning | {"severity": "error"}
+    assert conclude([row], [error], learns=True, diverges=False, judged=True, seeds=3).verdict == CAUSE
+
+
+def test_only_what_applies_is_asked_and_what_was_reported_comes_first():
+    run = RunDescription(clips=True, schedules=True)
+    asked = [each for each in questions.asked(run, {}) if not each.skipped]
+    assert {each.name for each in asked} == {"no-clipping", "rate-constant", "rate-times-ten", "rate-tenth"}
+    reported = {"names": {"clipped-hard-every-step"}, "families": set()}
+    assert questions.asked(run, reported)[0].name == "no-clipping"
+    more = [
+        each.name for each in questions.asked(replace(run, stuck=True, targets=True), {}) if not each.skipped
+    ]
+    assert {"same-batch", "labels-shuffled", "inputs-noise"} <= set(more)
+
+
+@pytest.mark.parametrize("name", changes.of("learning"))
+def test_every_change_answers_a_question_and_has_a_name_in_the_catalog(name):
+    learning = changes.of("learning")[name].learning
+    assert questions.question(learning.question)
+    if learning.finding:
+        catalog.lookup(learning.finding)
+
+
+def test_printed_metrics_are_read_by_their_names():
+    text = "epoch 0 train loss 2.0 val acc 10.0\nepoch 1 train loss 1.0 val acc 50.0\nbest acc 50.0\n"
+    found = printed(text)
+    assert found["train_loss"] == [2.0, 1.0]
+    assert found["val_acc"] == [10.0, 50.0]
+    assert not any("epoch" in name for name in found)
+
+
+def test_a_diff_is_applied_where_its_lines_have_moved_to():
+    text = "a\nb\nc\nd\n"
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -2,2 +2,2 @@\n b\n-c\n+C\n"
+    assert diffs.files_after(diff, lambda name: "new\n" + text) == {"x.py": "new\na\nb\nC\nd\n"}
+    with pytest.raises(diffs.DoesNotApply):
+        diffs.files_after(diff, lambda name: "other\n")
+    with pytest.raises(diffs.DoesNotApply):
+        diffs.read("no diff at all")
+    made = diffs.files_after("--- /dev/null\n+++ b/y.py\n@@ -0,0 +1 @@\n+x = 1\n", lambda name: None)
+    assert made == {"y.py": "x = 1\n"}
+
+
+def test_what_only_makes_the_number_better_is_called_that():
+    as_is = ran(2.0, 1.0, norms=[1.0] * 100)
+    assert not cheats(as_is, ran(2.0, 0.2, norms=[1.0] * 100))
+    assert "evaluates on samples" in cheats(as_is, ran(2.0, 1.0, same_rows=1.0))
+    assert "same for every sample" in cheats(as_is, ran(2.0, 1.0, constant=1.0))
+    assert "skipped" in cheats(as_is, ran(0.0, 0.0, norms=[0.0] * 100))
+    assert "backward passes" in cheats(as_is, ran(2.0, 1.0, count=20))
+    assert same_loss(as_is, ran(2.0, 0.1))
+    assert not same_loss(as_is, ran(0.2, 0.1))
