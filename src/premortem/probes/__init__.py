@@ -20,7 +20,7 @@ from premortem.probes.compiling import Compiling
 from premortem.probes.draws import Draws
 from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
-from premortem.probes.files_read import FilesRead
+from premortem.probes.files_read import FileReading
 from premortem.probes.finite_questions import Questions
 from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
@@ -82,7 +82,7 @@ class Attachment:
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
-        self.reading = FilesRead(session)
+        self.reading = FileReading(session)
         self.inflow = Inflow(session, models, self.loaders, losses, self.pairs, self.reading)
         self.steering = Steering(session, self.reading)
         self.dropped = DroppedResults(session, self.optimizers)

@@ -33,7 +33,7 @@ _ENCODINGS = re.compile(
 _KEEPS = re.compile(rb"(exists|is_?file)\(")  # a file that is kept for the next run is asked for first
 
 
-class FilesRead:
+class FileReading:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.openings = Openings()

@@ -15,7 +15,7 @@ from torch.utils.data import SequentialSampler
 from torch.utils.data.dataloader import _InfiniteConstantSampler
 
 from premortem.events import DataProfiled
-from premortem.probes.files_read import FilesRead
+from premortem.probes.files_read import FileReading
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
@@ -121,7 +121,7 @@ class Inflow:
         loaders: Loaders,
         losses: Losses,
         pairs: Pairs,
-        reading: FilesRead,
+        reading: FileReading,
     ) -> None:
         self.session = session
         self.pairs = pairs

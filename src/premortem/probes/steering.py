@@ -17,7 +17,7 @@ from premortem.events import EnvironmentRead, Variable
 from premortem.files import untrusted
 from premortem.files.described import CONFIGS
 from premortem.files.variables import is_plain
-from premortem.probes.files_read import FilesRead, user_files
+from premortem.probes.files_read import FileReading, user_files
 from premortem.probes.session import Session
 
 _MOST_FILES = 1000
@@ -30,7 +30,7 @@ _PUT_IN = re.compile(
 
 
 class Steering:
-    def __init__(self, session: Session, reading: FilesRead) -> None:
+    def __init__(self, session: Session, reading: FileReading) -> None:
         self.session = session
         self.reading = reading
         self._over = False

@@ -62,7 +62,7 @@ class Reading:
 
 def own_files() -> list[str]:
     """Of the user's own modules, the script first, then what lies nearest to it."""
-    from premortem.probes.steering import sources
+    from premortem.probes.files_read import user_files
 
     entry = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     folder = os.path.dirname(os.path.abspath(entry))  # noqa: PTH120, PTH100 - as the interpreter spells it
@@ -72,4 +72,4 @@ def own_files() -> list[str]:
         shared = os.path.commonpath([folder, full]) if entry else ""
         return path != entry, -len(shared), path
 
-    return sorted(sources(), key=distance)
+    return sorted(user_files(), key=distance)

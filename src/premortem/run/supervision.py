@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
 from premortem.errors import STOPPED, Stopped

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from premortem.changes import RunDescription, of
 from premortem.program.running import Ending
-from premortem.run.launch import RunOptions, Supervision
+from premortem.run.options import RunOptions
+from premortem.run.supervision import Supervision
 from premortem.scriptrun.script_process import Played
 from premortem.terminal.console import Console
 from premortem.why.order import Order
