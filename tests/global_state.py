@@ -40,7 +40,14 @@ HOOKS = {
 # torch's compiler shows bars where tqdm is installed, and tqdm keeps its thread.
 THREADS_OF_OTHERS = {"tqdm_monitor"}
 # pytest tells subprocesses which test is running; torch sets its cache folder when an optimizer is first built.
-ENVIRONMENT_OF_OTHERS = {"PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR"}
+# Others are set by libraries when they are imported, whoever imports them first.
+ENVIRONMENT_OF_OTHERS = {
+    "PYTEST_CURRENT_TEST",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "KMP_DUPLICATE_LIB_OK",
+    "KMP_INIT_AT_FORK",
+    "PYTORCH_NVML_BASED_CUDA_CHECK",
+}
 
 
 def snapshot() -> dict[str, Any]:
