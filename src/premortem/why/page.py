@@ -86,8 +86,11 @@ def row_words(row: Row) -> str:
     gain = row.gain
     if not gain.yardstick:
         return "nothing to compare"
-    effect = f"{gain.yardstick} {_number(gain.as_is)} → {_number(gain.changed)}"
-    return f"{row.verdict:<8} {effect}" + (f" ({row.why})" if row.why else "")
+    return f"{row.verdict:<8} {effect(gain)}" + (f" ({row.why})" if row.why else "")
+
+
+def effect(gain: Gain) -> str:
+    return f"{gain.yardstick} {_number(gain.as_is)} → {_number(gain.changed)}"
 
 
 def conclude(done: Why) -> None:
@@ -119,16 +122,16 @@ def show_end(done: Why, terminal: Terminal) -> None:
             "bold" if not number else "",
         )
         terminal.print(line, soft_wrap=True)
-    for row in said.notes:
-        better = f"{row.title}: {row_words(row)}, a better setting, no mistake"
+    for row in said.notes if listed else ():  # else the sentence below says it
+        better = f"{row.title}: {effect(row.gain)}, a better setting, no mistake"
         terminal.print(Text(f"{'note':<{_WIDTH}} {better}"), soft_wrap=True)
     if not listed:
         terminal.print(Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict]), soft_wrap=True)
     if done.patch is not None:
         patch = done.patch
         word = "verified" if patch["verified"] else "does not help as much"
-        effect = f"{word}: {patch['metric']} {_number(patch['before'])} → {_number(patch['after'])}"
-        terminal.print(Text(f"{'patch':<{_WIDTH}} {effect}"), soft_wrap=True)
+        shown = f"{word}: {patch['metric']} {_number(patch['before'])} → {_number(patch['after'])}"
+        terminal.print(Text(f"{'patch':<{_WIDTH}} {shown}"), soft_wrap=True)
         terminal.print(Text(patch["diff"].rstrip()), soft_wrap=True)
     if done.note:
         terminal.print(Text(done.note, "dim"))
@@ -177,9 +180,9 @@ def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, An
     named = row.learning.finding if row.learning is not None else ""
     card = catalog.lookup(named or _GENERIC).card
     doc = " ".join((of("learning")[row.change].__doc__ or "").partition("\n")[0].split())
-    effect = f"{row.gain.yardstick} {_number(row.gain.as_is)} → {_number(row.gain.changed)}"
+    shown = effect(row.gain)
     chance = done.chance.get(row.gain.yardstick, 0.0)
-    said = f"{row.title}: {effect} (chance ±{chance:.2g}), and again under {_seeds(len(row.again))}. Changed: {doc}"
+    said = f"{row.title}: {shown} (chance ±{chance:.2g}), and again under {_seeds(len(row.again))}. Changed: {doc}"
     where = source.where(row, done)
     if same is not None:
         said = f"{same['message'].rstrip('. ')}. Proved: {said}"
