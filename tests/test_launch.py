@@ -26,10 +26,12 @@ import sys, types
 from premortem.errors import Stopped
 from premortem.events import LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
+from premortem.run.quarantine import Quarantine
 
 class Watcher:
     safekeeping = None
     optimizers, missed, silenced, proved = 0, {}, 0, None
+    quarantine, left_out = Quarantine(), []
     def __init__(self, policy, journal, on_finding, on_problem, **vault):
         self.journal, self.on_finding = journal, on_finding
         self.findings, self.steps = [], 0

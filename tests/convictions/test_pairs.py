@@ -27,7 +27,7 @@ def test_a_finding_moves_to_the_line_that_was_read_and_is_proved():
     assert finding.certainty is Certainty.PROVED
     assert finding.where.line == 12
     assert finding.code == RUN["gradients-never-cleared"].code
-    assert finding.evidence == {"read": "PM533", "seen_at": "/p/train.py:40"}
+    assert finding.evidence == {"read": "PM533", "seen_at": "train.py:40"}
 
 
 def test_a_report_about_another_mistake_or_another_file_proves_nothing():
@@ -52,7 +52,7 @@ def test_a_second_sighting_of_what_is_proved_says_nothing_new():
 def test_check_shows_one_finding_for_a_report_and_what_the_rehearsal_saw():
     report = told("", card=LINT["PM533"], line=12, file="train.py", certainty=Certainty.SUSPECTED)
     other = told("", card=LINT["PM517"], line=30, file="train.py", certainty=Certainty.SUSPECTED)
-    code, rehearsal = joined([[report, other], [told("gradients-never-cleared")]])
+    code, rehearsal = joined([[report, other], [told("gradients-never-cleared")]], LINT)
     assert code == [other]
     (finding,) = rehearsal
     assert (finding.name, finding.where.line) == ("gradients-never-cleared", 12)

@@ -93,7 +93,8 @@ def test_every_kind_of_failure_leaves_a_capsule_that_names_its_origin(name, scen
     done, found = place.replay("--quick")
     assert done.returncode == 0, done.stdout + done.stderr
     assert found["bitwise"]
-    assert found["interventions"] == []
+    # One change only is tried: the step without the samples that the microscope saw, where that are a few.
+    assert [each["title"].partition(" sample")[0] for each in found["interventions"]] in ([], ["without"])
     certificate = found["certificate"]
     assert plain(certificate["op"]) in {plain(op) for op in planted["op"]}
     assert certificate["line"] in {planted["line"], *planted.get("also_lines", ())}

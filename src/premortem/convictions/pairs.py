@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from premortem.cards import Card
 from premortem.convictions.table import CHARGES
 from premortem.events import Suspicion
 from premortem.findings import Certainty, Finding, Severity, Where
@@ -28,7 +29,14 @@ def proved(finding: Finding, suspicions: Sequence[Suspicion]) -> Finding:
         severity=raised(finding.severity, nearest),
         certainty=Certainty.PROVED,
         where=place,
-    ).with_evidence(read=nearest.card.code, **({"seen_at": str(seen)} if seen.line != nearest.line else {}))
+    ).with_evidence(read=nearest.card.code, **_elsewhere(seen, nearest))
+
+
+def _elsewhere(seen: Where, suspicion: Suspicion) -> dict[str, str]:
+    """Where the run saw it, if that is another line."""
+    if not seen.file or not seen.line or seen.line == suspicion.line:
+        return {}
+    return {"seen_at": f"{PurePath(seen.file).name}:{seen.line}"}
 
 
 def raised(severity: Severity, suspicion: Suspicion) -> Severity:
@@ -49,14 +57,16 @@ def is_same(known: Finding, finding: Finding) -> bool:
     )
 
 
-def joined(parts: Sequence[Sequence[Finding]]) -> list[list[Finding]]:
+def joined(parts: Sequence[Sequence[Finding]], cards: Mapping[str, Card]) -> list[list[Finding]]:
     """Reports of lint and findings of a run of the same script, part by part: what both say is one finding, proved, at
-    lint's place."""
+    lint's place. Where lint's report is the cause of the finding, folding keeps the report."""
     reports = [one for part in parts for one in part if one.code in CHARGES]
     used: set[int] = set()
 
     def with_report(finding: Finding) -> Finding:
         for report in reports:
+            if finding.name in cards[report.code].explains:
+                continue
             if finding.name in CHARGES[report.code].told_as and _same_file(finding.where, report.where):
                 used.add(id(report))
                 place = replace(finding, certainty=Certainty.PROVED, where=report.where)

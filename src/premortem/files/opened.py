@@ -29,7 +29,7 @@ class Openings:
         """The one hook of the process stays for the rest of it: it cannot be taken away."""
         if self not in _listening:
             _listening.append(self)
-        _hook()
+        _install()
 
     def leave(self) -> None:
         if self in _listening:
@@ -48,11 +48,11 @@ class Openings:
 
 
 @functools.cache
-def _hook() -> None:
-    sys.addaudithook(_heard)
+def _install() -> None:
+    sys.addaudithook(hook)
 
 
-def _heard(event: str, arguments: tuple[Any, ...]) -> None:
+def hook(event: str, arguments: tuple[Any, ...]) -> None:
     if event != "open" or not _listening:
         return
     path, mode, flags = arguments

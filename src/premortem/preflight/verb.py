@@ -94,7 +94,9 @@ class Checking:
         cards = {unit.card.code: unit.card for unit in (*preflight.ALL, *rules.ALL)}
         for part in self.parts:
             part.findings = list(map(self.silence.apply, part.findings))
-        for part, findings in zip(self.parts, joined([part.findings for part in self.parts]), strict=True):
+        for part, findings in zip(
+            self.parts, joined([part.findings for part in self.parts], cards), strict=True
+        ):
             part.findings = findings
         folded = fold(self.findings, cards)
         kept = {_key(finding): finding for finding in shown(folded)}

@@ -16,9 +16,11 @@ from premortem.configs.places import Broken
 from premortem.configs.reading import read
 from premortem.configs.switches import off_texts, taken_for_true
 from premortem.events import FileFacts, FilesRead, Site, Switch
+from premortem.files import opened
 from premortem.files.described import describe
 from premortem.files.kept import kept
 from premortem.files.opened import Openings
+from premortem.points.disguise import passes_on
 from premortem.probes.session import Session, is_user_code
 
 _MOST = 96  # files that are described,
@@ -40,6 +42,9 @@ class FileReading:
         self._told = 0
 
     def install(self) -> None:
+        passes_on(
+            opened.hook
+        )  # a file may be opened inside of compiled code: the compiler passes over frames of that name
         self.openings.install()
 
     def files(self) -> list[str]:

@@ -39,7 +39,7 @@ def parser() -> Parser:
         "--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take"
     )
     made.add_argument(
-        "--quick", action="store_true", help="reproduce it and name the operation; try no changes"
+        "--quick", action="store_true", help="reproduce it, name operation and samples; try no other changes"
     )
     made.add_argument("--show-output", action="store_true", help="show what the script prints")
     made.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")

@@ -88,7 +88,7 @@ class RunReport:
             "python": platform.python_version(),
             "folder": str(self.journal.path.parent) if self.journal else None,
             "policy": self.options.policy,
-            "quarantine": self._quarantined(),
+            **self._quarantined(),
             "silenced": self.watcher.silenced if self.watcher is not None else 0,
             "watched": {
                 **self.looked_at().to_json(),
@@ -161,12 +161,13 @@ class RunReport:
             rescue=rescue,
         )
 
-    def _quarantined(self) -> dict[str, Any] | None:
+    def _quarantined(self) -> dict[str, Any]:
+        """`quarantine`, where samples were left out or should be."""
         known = self.watcher.quarantine if self.watcher is not None else None
         if self.watcher is None or known is None or not known.samples:
-            return None
+            return {}
         file = str(known.file) if known.file is not None else None
-        return {"file": file, "left_out": self.watcher.left_out, "found": known.new}
+        return {"quarantine": {"file": file, "left_out": self.watcher.left_out, "found": known.new}}
 
     def keep_quarantine(self) -> Path | None:
         """Where the samples are written down that another run should leave out; None without any."""

@@ -488,7 +488,7 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - the last words must still be said
                 self.fault("safekeeping", error)
         event = replace(ended or RunEnded(), step=self.reached())
-        if self.reached() or event.reason == "crashed":
+        if self._attachment is not None and (self.reached() or event.reason == "crashed"):
             self._read_beside(PATIENCE)
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
