@@ -20,8 +20,9 @@ class Openings:
     """Files that were opened for reading while it listens."""
 
     def __init__(self) -> None:
-        self.files: dict[str, None] = {}  # in the order in which they were first opened
-        self.recent: list[str] = []  # in the order in which they were opened, again and again
+        self._files: dict[str, None] = {}  # in the order in which they were first opened
+        self._recent: list[str] = []  # in the order in which they were opened, again and again
+        self._named: list[str] = []  # as they were named, in the working folder of now
         self.paused = False
         self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep})
 
@@ -36,11 +37,30 @@ class Openings:
             _listening.remove(self)
 
     def heard(self, path: str) -> None:
-        if self.paused or len(self.files) >= _MOST:
-            return
-        self.files[path] = None
-        if len(self.recent) < _RECENT:
-            self.recent.append(path)
+        if not self.paused and len(self._named) < _MOST:
+            self._named.append(path)
+
+    @property
+    def files(self) -> dict[str, None]:
+        self.resolve()
+        return self._files
+
+    def recent(self) -> list[str]:
+        """Opened since this was asked last."""
+        self.resolve()
+        found, self._recent = self._recent, []
+        return found
+
+    def resolve(self) -> None:
+        """Whole paths, before the working folder is another one."""
+        named, self._named = self._named, []
+        with contextlib.suppress(OSError):  # the working folder is gone
+            for path in named:
+                whole = os.path.abspath(path)  # noqa: PTH100 - links are followed later, and once
+                if len(self._files) < _MOST:
+                    self._files[whole] = None
+                if len(self._recent) < _RECENT:
+                    self._recent.append(whole)
 
     def is_data(self, file: str) -> bool:
         """Neither of the system nor of an installed package."""
@@ -53,14 +73,15 @@ def _install() -> None:
 
 
 def hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if event != "open" or not _listening:
-        return
-    path, mode, flags = arguments
-    if not isinstance(path, str) or path.endswith(_CODE):
-        return
-    reads = not set(mode) & set("wax+") if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_RDONLY
-    if reads:
-        with contextlib.suppress(OSError):  # the working folder is gone
-            whole = os.path.abspath(path)  # noqa: PTH100 - links are followed later, and once
+    """Between the call of `open` and the system's own, so it must not let another thread go first: one that opens the other end
+    of a pipe, and keeps the interpreter's lock while it waits, would wait for ever. Even to ask for the working folder would."""
+    if event == "open":
+        path, mode, flags = arguments
+        if not isinstance(path, str) or path.endswith(_CODE):
+            return
+        if "r" in mode and "+" not in mode if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_RDONLY:
             for each in _listening:
-                each.heard(whole)
+                each.heard(path)
+    elif event == "os.chdir":
+        for each in _listening:
+            each.resolve()

@@ -55,8 +55,7 @@ class FileReading:
 
     def since(self) -> list[str]:
         """Opened since this was asked last."""
-        found, self.openings.recent = self.openings.recent, []
-        return [path for path in found if self.openings.is_data(path)]
+        return [path for path in self.openings.recent() if self.openings.is_data(path)]
 
     def tell(self) -> None:
         every = self.files()

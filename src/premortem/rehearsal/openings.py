@@ -39,10 +39,10 @@ class Openings(opened.Openings):
         return Reads(kind, length, first if first == second else [])
 
     def _of_a_sample(self, dataset: Any) -> list[str]:
-        kept, self.files = self.files, {}
+        kept, self._files = self.files, {}
         try:
             dataset[0]
             found = [file for file in self.files if self._is_the_users(file)]
         finally:
-            self.files = kept | self.files
+            self._files = kept | self.files
         return sorted(found)[:_OF_A_SAMPLE]

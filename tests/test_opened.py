@@ -1,0 +1,53 @@
+"""Which files this process reads, and that being heard does not change the order of threads."""
+
+import os
+import sys
+
+import pytest
+
+from premortem.files import opened
+from premortem.files.opened import Openings
+
+
+@pytest.fixture
+def openings():
+    made = Openings()
+    made.install()
+    yield made
+    made.leave()
+
+
+def test_a_relative_path_is_that_of_the_folder_it_was_opened_in(openings, tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.csv").write_text("1")
+    monkeypatch.chdir(tmp_path / "a")
+    with open("x.csv") as file:  # noqa: PTH123 - as a script spells it
+        file.read()
+    os.chdir(tmp_path)
+    assert str(tmp_path / "a" / "x.csv") in openings.files
+    assert str(tmp_path / "x.csv") not in openings.files
+
+
+def test_what_is_written_is_not_read(openings, tmp_path):
+    (tmp_path / "new.csv").write_text("1")
+    with (tmp_path / "new.csv").open("a") as file:
+        file.write("2")
+    descriptor = os.open(tmp_path / "other.csv", os.O_WRONLY | os.O_CREAT)
+    os.close(descriptor)
+    assert not [path for path in openings.files if path.startswith(str(tmp_path))]
+
+
+def test_nothing_in_the_hook_lets_another_thread_go_first(openings):
+    """A system call would: it gives the interpreter's lock away."""
+    called = []
+
+    def profile(_frame, event, argument):
+        if event == "c_call":
+            called.append(argument.__name__)
+
+    sys.setprofile(profile)
+    try:
+        opened.hook("open", ("x.csv", "r", 0))
+    finally:
+        sys.setprofile(None)
+    assert set(called) <= {"isinstance", "endswith", "append", "len", "setprofile"}
