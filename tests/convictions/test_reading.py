@@ -144,3 +144,17 @@ def test_a_call_says_by_which_names_its_number_came(tmp_path, given, names):
     script = written(tmp_path, "train.py", code)
     found = [list(one.names) for one in imported.read([script], READ).arguments]
     assert [[name for name in some if name != "x"] for some in found] == ([names] if names else [])
+
+
+def test_a_reading_that_fails_ends_the_waiting(monkeypatch):
+    """Else the events that effects wait for would be kept for the whole run."""
+    from premortem.lint import imported
+    from premortem.run.reading import Reading
+
+    faults = []
+    monkeypatch.setattr(imported, "read", lambda *_: 1 / 0)
+    reading = Reading(lambda unit, error: faults.append((unit, type(error))))
+    reading.begin()
+    read = reading.take(patience=30.0)
+    assert (read.files, read.suspicions) == (0, ())
+    assert faults == [("reading", ZeroDivisionError)]

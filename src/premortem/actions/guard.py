@@ -297,7 +297,7 @@ class Guard:
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return _SOUND  # a scaler has its own answer
-        if self.session.resting and not self._peculiar(optimizer) and self.stats.sound(optimizer):
+        if not self._peculiar(optimizer) and self.stats.sound(optimizer):
             return _SOUND
         sure = trusted(optimizer)
         held = self.stats.held(optimizer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from premortem.changes.base import Change, Learning, OneStep, RunDescription
@@ -62,19 +62,15 @@ class SilentTerm(Change):
         return loss
 
 
+_WITHOUT = Learning(title="", question="loss", family="loss-definition", same_loss=False, order=6, least=0.3)
+
+
 class FirstTermSilent(SilentTerm):
     """The first term of the loss trains nothing."""
 
     name = "first-term-silent"
     number = 1
-    learning = Learning(
-        title="without the first term of the loss",
-        question="loss",
-        family="loss-definition",
-        same_loss=False,
-        order=6,
-        least=0.3,
-    )
+    learning = replace(_WITHOUT, title="without the first term of the loss")
 
 
 class SecondTermSilent(SilentTerm):
@@ -82,14 +78,7 @@ class SecondTermSilent(SilentTerm):
 
     name = "second-term-silent"
     number = 2
-    learning = Learning(
-        title="without the second term of the loss",
-        question="loss",
-        family="loss-definition",
-        same_loss=False,
-        order=6,
-        least=0.3,
-    )
+    learning = replace(_WITHOUT, title="without the second term of the loss")
 
 
 class ThirdTermSilent(SilentTerm):
@@ -97,14 +86,7 @@ class ThirdTermSilent(SilentTerm):
 
     name = "third-term-silent"
     number = 3
-    learning = Learning(
-        title="without the third term of the loss",
-        question="loss",
-        family="loss-definition",
-        same_loss=False,
-        order=6,
-        least=0.3,
-    )
+    learning = replace(_WITHOUT, title="without the third term of the loss")
 
 
 def summands(loss: torch.Tensor) -> list[Any]:

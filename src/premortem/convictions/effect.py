@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from premortem.events import Event, Suspicion
@@ -10,7 +11,7 @@ from premortem.events import Event, Suspicion
 THRICE = 3
 
 
-class Effect:
+class Effect(ABC):
     """Built for one suspicion; `seen` says, in a few words, what the run did that only the suspected mistake does."""
 
     listens: ClassVar[tuple[type[Event], ...]]
@@ -18,6 +19,6 @@ class Effect:
     def __init__(self, suspicion: Suspicion) -> None:
         self.suspicion = suspicion
 
+    @abstractmethod
     def seen(self, event: Event) -> str:
         """What convicts, as a sentence without its full stop; "" as long as there is nothing."""
-        raise NotImplementedError

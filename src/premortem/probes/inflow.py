@@ -17,11 +17,12 @@ from torch.utils.data.dataloader import _InfiniteConstantSampler
 from premortem.events import DataProfiled
 from premortem.probes.files_read import FileReading
 from premortem.probes.label_information import Pairs
-from premortem.probes.loaders import Loaders, length
+from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.rows import Holder, holders, labels_of, rows_of
+from premortem.probes.sample_numbers import length
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
 from premortem.profile.arrays import Rows, put

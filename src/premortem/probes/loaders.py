@@ -14,7 +14,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
 from premortem.probes.datasets import Datasets, Kept, generators_in
 from premortem.probes.recent_data import Recent
-from premortem.probes.sample_numbers import SampleNumbers
+from premortem.probes.sample_numbers import SampleNumbers, length
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_site
 
@@ -217,13 +217,6 @@ def shared_generators(loader: DataLoader[Any]) -> tuple[str, ...]:
     if not loader.num_workers or loader.worker_init_fn is not None:
         return ()
     return generators_in(loader.dataset)
-
-
-def length(thing: Any) -> int | None:
-    try:
-        return len(thing)
-    except (TypeError, NotImplementedError):
-        return None
 
 
 def content_of(dataset: Any, depth: int = 0) -> int | None:

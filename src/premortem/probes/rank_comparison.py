@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from premortem.events import Digest, RanksSeen, ShuffleStarted, Site
 from premortem.probes.clipping import Clipping
 from premortem.probes.collectives import Collectives
-from premortem.probes.loaders import Loaders, length
+from premortem.probes.loaders import Loaders
 from premortem.probes.microscope_schedule import among_ranks
 from premortem.probes.model_digests import Taken, chosen, comparable, hash_of, state_of
 from premortem.probes.model_registry import Model
@@ -32,6 +32,7 @@ from premortem.probes.modules import Models
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.rank_exchange import Exchange
+from premortem.probes.sample_numbers import length
 from premortem.probes.session import Session, fingerprint, user_site
 from premortem.ranks.rendezvous import afresh, connect
 from premortem.tensors.sharding import is_shard

@@ -132,10 +132,14 @@ def base(dataset: Any, index: int) -> tuple[Any, int]:
 
 def described(dataset: Any) -> tuple[str, int | None]:
     """Its class and its length: how another run knows it again."""
+    return type(dataset).__name__, length(dataset)
+
+
+def length(thing: Any) -> int | None:
     try:
-        return type(dataset).__name__, len(dataset)
-    except (TypeError, NotImplementedError):
-        return type(dataset).__name__, None
+        return len(thing)
+    except (TypeError, NotImplementedError):  # a stream
+        return None
 
 
 def broken_samples(batch: Any, numbers: Batch) -> Samples | None:

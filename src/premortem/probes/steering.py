@@ -17,7 +17,7 @@ from premortem.events import EnvironmentRead, Variable
 from premortem.files import untrusted
 from premortem.files.described import CONFIGS
 from premortem.files.variables import is_plain
-from premortem.probes.files_read import FileReading, user_files
+from premortem.probes.files_read import FileReading, sources
 from premortem.probes.session import Session
 
 _MOST_FILES = 1000
@@ -39,22 +39,20 @@ class Steering:
         if self._over:
             return
         self._over = True
-        found = {variable.name: variable for path in user_files() for variable in asked_for(path)}
+        found = {variable.name: variable for path, text in sources() for variable in asked_for(path, text)}
         configs = [path for path in self.reading.files() if Path(path).suffix.lower() in CONFIGS]
         found |= {variable.name: variable for path in configs[:_MOST_FILES] for variable in put_in(path)}
         if found:
             self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))
 
 
-def asked_for(path: str) -> Iterator[Variable]:
+def asked_for(path: str, text: bytes) -> Iterator[Variable]:
+    if len(text) > _MOST_BYTES or not any(word in text for word in _WORDS):
+        return
     try:
-        with open(path, "rb") as file:
-            text = file.read(_MOST_BYTES + 1)
-        if len(text) > _MOST_BYTES or not any(word in text for word in _WORDS):
-            return
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):
-        return  # it was imported, and was removed or edited since
+    except (SyntaxError, ValueError):
+        return  # it was imported, and was edited since
     for name, line in names_in(tree):
         value = os.environ.get(name)
         if value is not None and (is_plain(name, value) or (name == "WORLD_SIZE" and is_alone(value))):

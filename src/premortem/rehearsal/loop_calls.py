@@ -18,7 +18,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.fit.speed.machine import synchronize
 from premortem.points import OVER, Subscriptions, after_optimizer_steps, before_optimizer_steps
-from premortem.probes.loaders import length
+from premortem.probes.sample_numbers import length
 from premortem.scriptrun.early_stop import Pass
 
 

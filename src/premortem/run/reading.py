@@ -19,6 +19,9 @@ os.register_at_fork(
 PATIENCE = 5.0  # seconds that the end of a run waits for it: a large project takes one
 NICE = 10  # how far behind the training the thread stands, where threads have a priority of their own
 
+# Also where reading failed: events are kept for the effects until something was read.
+_NOTHING = SourceRead(files=0)
+
 
 class Reading:
     """Started once; `read` is there when it is done, and is taken by the thread that trains."""
@@ -35,11 +38,13 @@ class Reading:
             return
         self.begun = True
         paths = own_files()
-        if paths:
-            self._thread = threading.Thread(
-                target=self._work, args=(paths,), name="premortem-reading", daemon=True
-            )
-            self._thread.start()
+        if not paths:
+            self._read = _NOTHING
+            return
+        self._thread = threading.Thread(
+            target=self._work, args=(paths,), name="premortem-reading", daemon=True
+        )
+        self._thread.start()
 
     def _work(self, paths: list[str]) -> None:
         if sys.platform == "linux":
@@ -51,6 +56,7 @@ class Reading:
             self._read = imported.read(paths, READ)
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
             self._fault("reading", error)
+            self._read = _NOTHING
 
     def take(self, patience: float = 0.0) -> SourceRead | None:
         """What was read, once; None while it is not there."""
