@@ -77,7 +77,7 @@ class Keys:
         return reference() if reference is not None else None
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1 << 16)
 def code_kind(filename: str) -> int:
     """0: the user's own, 1: somebody's library, 2: torch or premortem or no file at all."""
     path = os.path.abspath(filename)

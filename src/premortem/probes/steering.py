@@ -39,24 +39,34 @@ class Steering:
         if self._over:
             return
         self._over = True
-        found = {variable.name: variable for path, text in sources() for variable in asked_for(path, text)}
+        set_here = {name: value for name, value in os.environ.items() if may_steer(name, value)}
+        found = {
+            variable.name: variable
+            for path, text in (sources() if set_here else ())
+            for variable in asked_for(path, text, set_here)
+        }
         configs = [path for path in self.reading.files() if Path(path).suffix.lower() in CONFIGS]
         found |= {variable.name: variable for path in configs[:_MOST_FILES] for variable in put_in(path)}
         if found:
             self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))
 
 
-def asked_for(path: str, text: bytes) -> Iterator[Variable]:
+def may_steer(name: str, value: str) -> bool:
+    return is_plain(name, value) or (name == "WORLD_SIZE" and is_alone(value))
+
+
+def asked_for(path: str, text: bytes, set_here: dict[str, str]) -> Iterator[Variable]:
     if len(text) > _MOST_BYTES or not any(word in text for word in _WORDS):
+        return
+    # Parsing a large project takes a second, and hardly a file of it names a variable that is set.
+    if b"Settings" not in text and not any(name.encode() in text for name in set_here):
         return
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return  # it was imported, and was edited since
-    for name, line in names_in(tree):
-        value = os.environ.get(name)
-        if value is not None and (is_plain(name, value) or (name == "WORLD_SIZE" and is_alone(value))):
-            yield Variable(name, value, path, line)
+    for name, line in names_in(tree, set_here):
+        yield Variable(name, set_here[name], path, line)
 
 
 def is_alone(value: str) -> bool:
@@ -80,8 +90,8 @@ def put_in(path: str) -> Iterator[Variable]:
                 yield Variable(name, value, path, number)
 
 
-def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    set_here = {name.upper(): name for name in os.environ}
+def names_in(tree: ast.AST, set_here: dict[str, str]) -> Iterator[tuple[str, int]]:
+    by_field = {name.upper(): name for name in set_here}
     every = list(ast.walk(tree))
     written = {
         id(node.slice)
@@ -90,7 +100,7 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
     }
     for node in every:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) in written or node.value not in os.environ:
+            if id(node) in written or node.value not in set_here:
                 continue
             yield node.value, node.lineno
         elif isinstance(node, ast.ClassDef) and any("Settings" in ast.unparse(base) for base in node.bases):
@@ -98,8 +108,8 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
             for field in node.body:
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                     name = f"{prefix}{field.target.id}".upper()
-                    if name in set_here:
-                        yield set_here[name], field.lineno
+                    if name in by_field:
+                        yield by_field[name], field.lineno
 
 
 def prefixes(settings: ast.ClassDef) -> Iterator[str]:
