@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from premortem import events
+from tests import starting
 from tests.global_state import left_behind, snapshot
 
 
@@ -38,7 +40,14 @@ def pytest_configure() -> None:
     # `nohup` does the same with SIGHUP. A handler, unlike "ignore", is not inherited by the processes that tests start.
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
+    starting.fork_keepers()
     events.base.seals = True  # a change of an event that was sent is an error
+
+
+def pytest_collection_finish() -> None:
+    """What the test files have brought stays: no collection walks over it, and no watcher looks for models in it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
+import fcntl
 import gc
 import importlib.abc
 import importlib.machinery
@@ -17,7 +19,9 @@ import io
 import json
 import os
 import runpy
+import select
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,10 +30,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import forked_process
+
 # What `premortem run` loads on its way, and torch at its first optimizer.
-LOADED = ("torch", "torch._dynamo", "premortem.run.launch", "premortem.run.watcher", "premortem.probes")
-LARGEST_ORDER = 1 << 20
-MOST_AT_ONCE = 8
+LOADED = (
+    "torch",
+    "torch._dynamo",
+    "premortem.run.launch",
+    "premortem.run.watcher",
+    "premortem.probes",
+    "premortem.actions.checkpoint_safety",
+    "premortem.actions.guard",
+    "premortem.replay.capsule_writer",
+    "premortem.lint.imported",
+    "premortem.lint.rules",
+    "premortem.scriptrun.keeper",
+)
+MOST_DESCRIPTORS = 32
+ABOVE = 512  # descriptors of a fork are below
 
 
 class Arrival(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -67,25 +85,31 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def receive(sock: socket.socket) -> tuple[list[dict[str, Any]], list[int]]:
-    """Orders, with the three streams of each process to be; nothing when there will be no more."""
-    room = socket.CMSG_SPACE(3 * MOST_AT_ONCE * array.array("i").itemsize)
-    words, rest, _, _ = sock.recvmsg(LARGEST_ORDER, room)
-    if not words:
-        return [], []
-    [(_, _, numbers)] = rest
-    return json.loads(words), list(array.array("i", numbers))
+def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """An order, with the descriptors of the process to be."""
+    room = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
+    words, rest, _, _ = line.recvmsg(1 << 16, room)
+    descriptors = [number for _, _, numbers in rest for number in array.array("i", numbers)]
+    while words and not words.endswith(b"\n"):
+        words += line.recv(1 << 16)
+    return json.loads(words or b"{}"), descriptors
 
 
 def become(order: dict[str, Any], streams: list[int]) -> None:
     """This fork becomes the process that was ordered."""
-    for number, stream in enumerate(streams):
+    with contextlib.suppress(OSError):  # a group of another session
+        os.setsid() if order["session"] else os.setpgid(0, order["group"])
+    moved = [fcntl.fcntl(stream, fcntl.F_DUPFD_CLOEXEC, ABOVE) for stream in streams]
+    os.closerange(3, ABOVE)
+    for number, stream in zip(order["descriptors"], moved, strict=True):
         os.dup2(stream, number)
         os.close(stream)
+    if order["umask"] >= 0:
+        os.umask(order["umask"])
     os.environ.clear()
     os.environ.update(order["environment"])
     os.chdir(order["folder"])
-    unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    unbuffered = bool(os.environ.get("PYTHONUNBUFFERED")) or "-u" in order["words"][:1]
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8")  # noqa: SIM115 - for the whole process
     for number, name, errors in ((1, "stdout", "strict"), (2, "stderr", "backslashreplace")):
         raw: Any = open(number, "wb", 0 if unbuffered else -1)  # noqa: SIM115, PTH123
@@ -104,15 +128,35 @@ def become(order: dict[str, Any], streams: list[int]) -> None:
     # The second comes with the first optimizer, and premortem looks whether it is there.
     hide("torch._dynamo")
     hide("torch")
+    subprocess.Popen = forked_process.ForkedProcess  # type: ignore[misc]
+    take_for_parent(order["parent"])
+
+
+def take_for_parent(pid: int) -> None:
+    """Who ordered this process is its parent, as far as it asks, and for as long as that one lives."""
+    me, really = os.getpid(), os.getppid
+    with contextlib.suppress(ProcessLookupError):
+        here = os.pidfd_open(pid)
+        parent = fcntl.fcntl(here, fcntl.F_DUPFD_CLOEXEC, ABOVE)  # a script opens its files from 3 on
+        os.close(here)
+        os.getppid = lambda: (
+            pid if os.getpid() == me and not select.select([parent], [], [], 0)[0] else really()
+        )
 
 
 def execute(words: list[str]) -> None:
-    """`python -m module ...` or `python script.py ...`."""
+    """`python -m module ...`, `python -c code ...` or `python script.py ...`."""
     sys.orig_argv = [sys.executable, *words]
+    words = words[1:] if words[0] == "-u" else words
     if words[0] == "-m":
         sys.argv = words[1:]
         sys.path[0] = str(Path.cwd())
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        return
+    if words[0] == "-c":
+        sys.argv = ["-c", *words[2:]]
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(words[1], "<string>", "exec", dont_inherit=True), vars(main))
         return
     sys.argv = words
     sys.path[0] = str(Path(words[0]).resolve().parent)
@@ -130,8 +174,11 @@ def ended(words: list[str]) -> int:
             return leaving.code or 0
         print(leaving.code, file=sys.stderr)
         return 1
-    except BaseException:  # noqa: BLE001 - told as Python tells it
-        sys.excepthook(*sys.exc_info())
+    except BaseException as error:  # noqa: BLE001 - told as Python tells it
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 1
     return 0
 
@@ -145,38 +192,53 @@ def leave(code: int) -> None:
     os._exit(code & 0xFF)
 
 
-def serve(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def serve(life: socket.socket, orders: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Fork for the orders that come, and tell how the forks ended. Comes back in the forks, and at the end."""
+    forks: dict[
+        int, tuple[int, socket.socket]
+    ] = {}  # the descriptor of a fork -> its pid, and who wants to know
     while True:
-        orders, streams = receive(sock)
-        if not orders:
+        ready, _, _ = select.select([life, orders, *forks], [], [])
+        if life in ready:
             return {}, []
-        if threads() > 1:
-            sock.sendall(b'{"threads": true}\n')
+        for ended in [each for each in ready if isinstance(each, int)]:
+            pid, line = forks.pop(ended)
+            answer(line, status=os.waitpid(pid, 0)[1])
+            line.close()
+            os.close(ended)
+        if orders not in ready:
+            continue
+        line, _ = orders.accept()
+        order, streams = receive(line)
+        if not order or threads() > 1:
+            answer(line, threads=True)
+            line.close()
+        elif pid := os.fork():
+            forks[os.pidfd_open(pid)] = pid, line
+            answer(line, pid=pid)
         else:
-            pids = []
-            for number, order in enumerate(orders):
-                pid = os.fork()
-                if not pid:
-                    sock.close()
-                    mine = streams[3 * number : 3 * number + 3]
-                    for stream in set(streams) - set(mine):
-                        os.close(stream)
-                    return order, mine
-                pids.append(pid)
-            sock.sendall(json.dumps({"pids": pids}).encode() + b"\n")
-            codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-            sock.sendall(json.dumps({"codes": codes}).encode() + b"\n")
+            for each in (life, orders, line, *(line for _, line in forks.values())):
+                each.close()
+            return order, streams
         for stream in streams:
             os.close(stream)
 
 
+def answer(line: socket.socket, **words: Any) -> None:
+    with contextlib.suppress(OSError):  # the one who asked is gone
+        line.sendall(json.dumps(words).encode() + b"\n")
+
+
 def main() -> None:
+    os.setpgrp()  # Ctrl-C is for those who give the orders
     for name in LOADED:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    order, streams = serve(socket.socket(fileno=int(sys.argv[1])))
+    life = socket.socket(fileno=int(sys.argv[1]))
+    orders = socket.socket(fileno=int(sys.argv[2]))
+    forked_process.inner_address[:] = [orders.getsockname()]
+    order, streams = serve(life, orders)
     if order:
         become(order, streams)
         leave(ended(order["words"]))

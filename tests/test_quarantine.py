@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -25,6 +24,7 @@ from premortem.events import Autopsied, Samples, SamplesBroken
 from premortem.probes import Attachment
 from premortem.run.command import parser
 from premortem.run.quarantine import Quarantine, read
+from tests import starting
 
 SCRIPT = """
 import sys, torch
@@ -70,7 +70,7 @@ if __name__ == "__main__":
 def run(folder, *words):
     """A real process: the loader's workers and the autopsy are processes of its own."""
     command = [sys.executable, "-m", "premortem", "run", "--findings", "f.json", *words]
-    return subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=300)
+    return starting.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox of the autopsy is Linux's")
@@ -93,12 +93,12 @@ def test_a_run_fails_and_the_next_one_goes_on_without_its_broken_samples(tmp_pat
     found = json.loads((tmp_path / "f.json").read_text())["findings"]
     code = next(each["code"] for each in found if each["certainty"] == "proved")
     explain = [sys.executable, "-m", "premortem", "explain", code]
-    page = subprocess.run(explain, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
+    page = starting.run(explain, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
     assert "(proved)" in page
     assert "`Readings[" in page
     words = [*explain, "--format", "json"]
     (entry,) = json.loads(
-        subprocess.run(words, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
+        starting.run(words, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
     )
     assert entry["last"]["finding"]["certainty"] == "proved"
     assert entry["last"]["run"] == written.parent.name

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 
 import pytest
+
+from tests import starting
 
 mcp = pytest.importorskip("mcp")
 
@@ -68,7 +69,7 @@ def test_without_permission_there_are_only_tools_that_read(tmp_path):
 def test_an_agents_session_from_a_model_that_does_not_learn_to_its_cause(tmp_path):
     (tmp_path / "train.py").write_text(BROKEN)
     (tmp_path / "losses.py").write_text(LINTED)
-    subprocess.run(
+    starting.run(
         [sys.executable, "-m", "premortem", "run", "--quiet", "train.py"],
         cwd=tmp_path,
         check=True,

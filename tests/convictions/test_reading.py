@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from premortem.convictions.table import READ
 from premortem.lint import imported
+from tests import starting
 
 LAYERS = """
     import torch
@@ -70,7 +70,7 @@ def run(folder: Path, script: str) -> list[dict]:
     out = folder / "findings.json"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "premortem", "run", "--quiet", "--findings", str(out), script]
-    done = subprocess.run(
+    done = starting.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr

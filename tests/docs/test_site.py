@@ -1,17 +1,16 @@
 """The site: built without a warning, and it works in a browser that has no network."""
 
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+from tests.browsing import CHROMIUM
 from tests.docs.blocks import ROOT
 
 pytest.importorskip("furo", reason="furo is not installed: it needs Python 3.11")
 pytestmark = [pytest.mark.exhaustive, pytest.mark.slow]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PAGES = ("index", "tutorial", "how", "findings", "measured", "units/broadcast-in-loss", "recipes/slurm")
 
 

@@ -9,6 +9,7 @@ import time
 import pytest
 import torch
 
+from tests import starting
 from tests.scriptrun.test_ending import of_folder, wait_until
 
 TRAIN = """
@@ -36,7 +37,7 @@ torch.save(model.state_dict(), "model.pt")
 
 def fit(folder, *words):
     command = [sys.executable, "-m", "premortem", "fit", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return starting.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -141,9 +142,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(option, place,
 def test_ctrl_c_is_quiet(tmp_path):
     (tmp_path / "slow.py").write_text("open('begun', 'w').close()\nimport time\ntime.sleep(600)\n")
     command = [sys.executable, "-m", "premortem", "fit", "--quick", "slow.py"]
-    running = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    running = starting.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: len(of_folder(tmp_path)) > 1)  # the script's own process is there
         running.send_signal(signal.SIGINT)

@@ -2,7 +2,6 @@
 
 import json
 import linecache
-import subprocess
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ from premortem.detectors.out_of_memory import Growth
 from premortem.events import OutOfMemory, RunEnded
 from premortem.findings import Severity
 from premortem.run.watcher import Watcher
+from tests import starting
 
 MIB = 1 << 20
 
@@ -298,7 +298,7 @@ def supervised(tmp_path, room, policy):
     script, findings = tmp_path / "train.py", tmp_path / "findings.json"
     script.write_text(SCRIPT.replace("ROOM", str(room)))
     command = [sys.executable, "-m", "premortem", "run", "--findings", str(findings), "--policy", policy]
-    done = subprocess.run([*command, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run([*command, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
     return done, json.loads(findings.read_text())["findings"]
 
 

@@ -1,6 +1,5 @@
 """What a script saves and writes while it is rehearsed, it finds again; and the disk stays as it was."""
 
-import subprocess
 import sys
 
 import torch
@@ -8,6 +7,7 @@ from torch import nn
 
 from premortem.fit import gpus
 from premortem.fit.session import rehearse
+from tests import starting
 
 START = "import json, os, sys, torch\nfrom pathlib import Path\nos.makedirs('cache/sub', exist_ok=True)\n"
 END = """
@@ -32,7 +32,7 @@ assert not os.path.exists("cache/other")
 def test_files_and_folders_are_found_again(tmp_path):
     (tmp_path / "train.py").write_text(START + WAYS + END)
     command = [sys.executable, "-m", "premortem", "fit", "--quick", "train.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
@@ -60,7 +60,7 @@ def test_a_crash_over_an_assumed_value_says_so(tmp_path):
     code = "import math\nx = torch.ones(4, 100)\n" + END + "    math.log(1 - model(x.cuda()).mean().item())\n"
     (tmp_path / "psnr.py").write_text(START + code)
     command = [sys.executable, "-m", "premortem", "fit", "--quick", "psnr.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "ValueError" in done.stderr
     assert "a number read at" in done.stderr

@@ -2,7 +2,6 @@
 
 import json
 import linecache
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from premortem.errors import UsageError
 from premortem.fit.speed import SpeedOptions, measure
+from tests import starting
 
 SCRIPTS = Path(__file__).parent / "scripts"
 VIDEO = SCRIPTS / "video_restoration.py"
@@ -147,7 +147,7 @@ def test_from_the_command_line(tmp_path):
         "--seconds",
         "5",
     ]
-    done = subprocess.run(
+    done = starting.run(
         [*command, "--json", str(result), str(path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr  # how far it is goes there on a slow machine

@@ -12,20 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Imported once, here: each script then runs in a fork of this process, which saves most of its time.
-import torch
-import torch._dynamo
-
-import premortem.cli
+from tests import starting
 from tests.numerics.manifest import entries, plain
-
-torch.set_num_threads(1)  # a fork must not inherit a running thread pool
 
 PROMPT = 2  # steps between the birth of a non-finite value and the word about it
 FAMILIES = {"numerics-nan", "numerics-overflow", "numerics-masked", "checkpoint", "exploding"}
@@ -111,22 +104,8 @@ def run(script: Path, folder: Path, policy: str) -> str:
 
 
 def cli(words: list[str], folder: Path) -> str:
-    """A verb in a fork of this process, which need not load torch again; what it said on stderr."""
-    pid = os.fork()
-    if pid == 0:
-        code = 70
-        try:
-            os.chdir(folder)
-            for number, name in ((1, "stdout"), (2, "stderr")):
-                os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-            code = premortem.cli.main(words) or 0
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 1
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    os.waitpid(pid, 0)
-    return (folder / "stderr").read_text()
+    """A verb in a process of its own; what it said on stderr."""
+    return starting.run([sys.executable, "-m", "premortem", *words], cwd=folder).stderr
 
 
 def grade(entry: dict[str, Any], policy: str = "protect") -> Grade:

@@ -19,6 +19,7 @@ from premortem.preflight.environment.budget import Budget
 from premortem.preflight.environment.checks.deadline_too_close import DeadlineTooClose
 from premortem.preflight.project import Part
 from premortem.terminal.progress import Progress
+from tests import starting
 
 HEALTHY = "import torch\n\nmodel = torch.nn.Linear(2, 2)\nprint(model)\n"
 BROKEN = """\
@@ -32,7 +33,7 @@ args = parser.parse_args()
 
 def check(folder, *words):
     command = [sys.executable, "-m", "premortem", "check", "--no-rehearsal", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return starting.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture
@@ -264,7 +265,7 @@ def test_a_real_ctrl_c_ends_the_children_and_writes_the_findings(tmp_path):
     command = [sys.executable, "-m", "premortem", "check", "--findings", "f.json", "train.py"]
     environment = {**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
     # In a group of its own: only the process itself gets the signal, and must end the others.
-    running = subprocess.Popen(
+    running = starting.Popen(
         command,
         cwd=tmp_path,
         env=environment,

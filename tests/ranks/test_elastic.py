@@ -2,13 +2,13 @@
 
 import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from premortem.probes.collectives import BACKWARD, Position, apart
+from tests import starting
 from tests.ranks.launching import SCRIPT, SRC
 
 BENCH = Path(__file__).parents[2] / "bench" / "elastic.py"
@@ -21,6 +21,7 @@ def elastic(monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.MOMENTS = [("resumed", 1.0)]
+    module.subprocess = starting.forking
     return module
 
 
@@ -50,7 +51,7 @@ def test_parts_that_do_not_belong_together_are_never_resumed_from(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command += [str(SCRIPT.with_name("parts.py")), str(tmp_path / "vault")]
     variables = {**os.environ, "PYTHONPATH": SRC, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    done = starting.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all as it should be") == 2
 

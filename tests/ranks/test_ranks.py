@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import starting
 from tests.ranks.launching import SCRIPT, SRC, faults_of_ours, together
 
 FAULTS = {
@@ -129,7 +129,7 @@ def test_nproc_starts_torchrun_and_ends_with_its_own_exit_code(tmp_path):
     command = [sys.executable, "-m", "premortem", "run", "--nproc", "2", "--policy", "strict"]
     command += ["--findings", "found.json", str(SCRIPT), "rate", "endless"]
     variables = {**os.environ, "PYTHONPATH": SRC, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
+    done = starting.run(
         command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 3, done.stderr

@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.verify import verify
+from tests import starting
 from tests.ranks.launching import SCRIPT, SRC, faults_of_ours, started, together
 
 VAULT = SCRIPT.with_name("sharded_vault.py")
@@ -93,7 +93,7 @@ def test_more_ranks_have_the_same_numbers(again):
 @pytest.mark.exhaustive
 def test_one_process_without_sharding_has_the_same_numbers(again):
     folder, straight = again
-    done = subprocess.run(
+    done = starting.run(
         [sys.executable, str(VAULT), "5", "4"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": SRC, "OMP_NUM_THREADS": "1"},

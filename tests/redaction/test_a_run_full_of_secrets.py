@@ -4,7 +4,6 @@ import json
 import os
 import re
 import stat
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -80,7 +79,7 @@ def premortem(folder, *words, env=None):
 def with_umask(umask, folder, *words):
     """In a real process: a fork has the umask of its server."""
     command = [*PREMORTEM, *words]
-    return subprocess.run(
+    return starting.run(
         command,
         cwd=folder,
         env=environment(),
@@ -243,7 +242,7 @@ torch.save(net.state_dict(), "w.pt")
 def test_a_mirror_that_is_not_there_is_told_in_one_sentence_and_not_waited_for(tmp_path):
     (tmp_path / "train.py").write_text(MIRRORED)
     began = time.monotonic()
-    done = subprocess.run(
+    done = starting.run(
         [*PREMORTEM, "run", "--folder", "run", "--mirror", "ftp://jane:hunter2'pw@127.0.0.1:9/x", "train.py"],
         cwd=tmp_path,
         env=environment(),

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from premortem.replay.beside import Autopsies, available, children_of
+from tests import starting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox that is asked for is Linux's")
 
@@ -63,7 +64,7 @@ def test_it_ends_with_the_run(tmp_path, explained):
         "print(a._process.pid, flush=True); time.sleep(600)"
     )
     words = [sys.executable, "-c", code, str(tmp_path), str(explained.capsules[0])]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
+    with starting.Popen(words, stdout=subprocess.PIPE, text=True) as run:
         pid = int(run.stdout.readline())
         run.kill()
     until = time.monotonic() + 60

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from premortem.events import StepStats
 from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.journal import Journal
+from tests import starting
 
 BROKEN = """
 import sys
@@ -42,7 +42,7 @@ for epoch in range(4):
 def premortem(*words, cwd):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "premortem", *map(str, words)]
-    return subprocess.run(
+    return starting.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 

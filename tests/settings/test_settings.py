@@ -1,7 +1,6 @@
 """`[tool.premortem]`, `--select`, `--ignore` and comments: what is silenced, where, and what is said of it."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ from premortem.errors import UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.settings import Shared, Silence, shown
 from premortem.settings.project import SETTABLE
+from tests import starting
 
 TRAIN = """
 import torch
@@ -153,7 +153,7 @@ def test_a_word_that_names_nothing_is_a_wrong_call(tmp_path, capsys):
 
 def run(folder, *options):
     command = [sys.executable, "-m", "premortem", "run", *options, "--findings", "f.json", "train.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = starting.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode in {0, 3}, done.stderr
     record = json.loads((folder / "f.json").read_text())
     return record, done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +17,8 @@ from premortem.errors import JournalError
 from premortem.events import StepStats
 from premortem.findings import Certainty, Finding, Severity
 from premortem.journal import Journal, Run
+from tests import browsing, starting
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TRAINS = """
 import time
 import torch
@@ -62,7 +61,7 @@ def end(process):
 class Server:
     def __init__(self, folder, *words, cwd=None):
         command = [sys.executable, "-m", "premortem", "ui", *([str(folder)] if folder else []), *words]
-        self.process = subprocess.Popen(
+        self.process = starting.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd
         )
         self.url = self.process.stdout.readline().strip()
@@ -129,7 +128,7 @@ def training(tmp_path):
         script = tmp_path / "train.py"
         script.write_text(TRAINS)
         folder = tmp_path / "runs" / name
-        process = subprocess.Popen(
+        process = starting.Popen(
             [sys.executable, "-m", "premortem", "run", *words, "--folder", folder, script],
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
@@ -193,15 +192,10 @@ def finding(severity=Severity.ERROR, message="the loss is NaN", **changes):
     return Finding(**given)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here")
-    with driver.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with browsing.chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 import difflib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import starting
 
 HERE = Path(__file__).parent
 CLIPPING = HERE / "faulty" / "clipping.py"
@@ -16,7 +17,7 @@ REPORT = {"premortem", "verdict", "causes", "trials", "patch"}
 
 def why(folder, *words, code, seeds="2"):
     file = folder / "why.json"
-    done = subprocess.run(
+    done = starting.run(
         [sys.executable, "-m", "premortem", "why", "--seeds", seeds, "--json", str(file), *map(str, words)],
         cwd=folder,
         capture_output=True,
@@ -48,7 +49,7 @@ def test_a_cause_is_proved_and_its_patch_verified(tmp_path):
     runs = list((tmp_path / ".premortem" / "runs").glob("*"))
     assert len(runs) == 1
     page = tmp_path / "page.html"
-    done = subprocess.run(
+    done = starting.run(
         [sys.executable, "-m", "premortem", "report", str(runs[0]), "-o", str(page)],
         cwd=tmp_path,
         check=False,

@@ -3,11 +3,12 @@
 import importlib.util
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import starting
 
 BENCH = Path(__file__).parents[3] / "bench" / "checkpoints.py"
 
@@ -17,7 +18,7 @@ def measured(tmp_path):
     def measured(part):
         result = tmp_path / "found.json"
         command = [sys.executable, str(BENCH), "--quick", "--only", part, "--json", str(result)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        done = starting.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-2000:]
         return json.loads(result.read_text())[part]
 

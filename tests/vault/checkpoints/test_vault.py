@@ -4,7 +4,6 @@ import errno
 import json
 import random
 import shutil
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -18,6 +17,7 @@ from premortem.errors import UsageError, VaultError
 from premortem.vault import store
 from premortem.vault.manifest import Manifest
 from premortem.vault.report import ResumeRefused
+from tests import starting
 from tests.facts_of import each_holds
 from tests.vault.checkpoints.training import Training
 
@@ -145,7 +145,7 @@ def test_a_killed_process_loses_nothing_but_the_save_in_flight(tmp_path, mode):
     draw = random.Random(mode)
     for number in range(2):
         folder = tmp_path / str(number)
-        child = subprocess.run(
+        child = starting.run(
             [sys.executable, "-c", KILLED, str(folder), str(draw.uniform(0.02, 0.3)), mode],
             capture_output=True,
             text=True,
@@ -443,7 +443,7 @@ def test_a_process_that_ends_without_close_has_written_its_last_checkpoint(tmp_p
         vault.save(5, model=torch.nn.Linear(300, 300))
     """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "here"), str(tmp_path / "there")]
-    subprocess.run(command, check=True)
+    starting.run(command, check=True)
     name = Path("step-000000005", "manifest.json")
     assert Manifest.read(tmp_path / "here" / name).step == 5
     assert Manifest.read(tmp_path / "there" / name).step == 5

@@ -1,7 +1,6 @@
 """A script is saved, killed and resumed: whether it is the same run, and what it has lost."""
 
 import functools
-import subprocess
 import sys
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from premortem.errors import UsageError
 from premortem.proof.page import record, verdict
 from premortem.proof.prove import ProofOptions, prove
+from tests import starting
 from tests.vault.proof import scripts
 
 STEPS = 5
@@ -140,7 +140,7 @@ def test_no_script(tmp_path, monkeypatch):
 def test_the_verb_exits_with_one_when_it_is_not_the_same_run(tmp_path):
     (tmp_path / "train.py").write_text(scripts.FORGETFUL)
     command = [sys.executable, "-m", "premortem", "ckpt", "prove", "train.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert "another run" in done.stdout
     assert "optimizer state (SGD)" in done.stdout

@@ -15,6 +15,7 @@ from typing import Any
 from premortem.vault.listing import checkpoints
 from premortem.vault.places import Here
 from premortem.vault.verbs.verify import judged
+from tests import starting
 
 # A process that has torch loaded forks one victim after the other: each is killed a little later than the one before.
 VICTIM = """
@@ -69,7 +70,7 @@ class Campaign:
         self.folder = folder
         (folder / "train.py").write_text(SCRIPT)
         self._random = random.Random(seed)
-        self._process = subprocess.Popen(
+        self._process = starting.Popen(
             [sys.executable, "-c", VICTIM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

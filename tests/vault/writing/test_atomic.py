@@ -13,6 +13,7 @@ import pytest
 
 from premortem.errors import VaultError
 from premortem.vault import atomic
+from tests import starting
 
 
 def names(folder):
@@ -112,7 +113,7 @@ def test_a_process_that_is_killed_leaves_a_whole_file_and_its_draft_is_swept(tmp
     path = tmp_path / "a.bin"
     torn = 0
     for attempt in range(12):
-        with subprocess.Popen(
+        with starting.Popen(
             [sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout.readline() == "ready\n"

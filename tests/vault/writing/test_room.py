@@ -49,7 +49,7 @@ def small(tmp_path):
 def test_a_disk_that_fills_up_never_costs_the_last_good_file(tmp_path, small):
     (tmp_path / "train.py").write_text(SCRIPT)
     command = [sys.executable, "-m", "premortem", "run", "--findings", "f.json", "train.py", str(small)]
-    done = subprocess.run(
+    done = starting.run(
         command,
         cwd=tmp_path,
         capture_output=True,

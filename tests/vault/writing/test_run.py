@@ -28,7 +28,7 @@ class Place:
     def start(self, code, *options, **settings):
         """A real process, for those that send it a signal."""
         (self.folder / "train.py").write_text(code)
-        return subprocess.Popen(
+        return starting.Popen(
             [*PREMORTEM, *options, "train.py"],
             cwd=self.folder,
             stdout=subprocess.PIPE,
