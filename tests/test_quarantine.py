@@ -221,10 +221,10 @@ def test_what_was_found_is_added_to_what_was_given(tmp_path):
     assert again.new == 0
     again.observe(SamplesBroken(step=1, samples=Samples("Rows", 9, (8,))))
     assert again.by_dataset() == {("Rows", 9): frozenset({3, 5, 7, 8})}
-    assert again.told({("Rows", 9): {3}}) == [
+    assert again.sentences({("Rows", 9): {3}}) == [
         "1 of 9 samples of `Rows` left out (3): it holds NaN or infinity as the loader hands it out"
     ]
-    assert "not drawn from" in again.told({})[0]
+    assert "not drawn from" in again.sentences({})[0]
 
 
 @pytest.mark.parametrize(

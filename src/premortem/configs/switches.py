@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 OFF = frozenset({"false", "no", "off", "n", "f", "0", "none", "null"})
-# Whoever has one of these knows that switches come as texts.
+# A program that has one of these handles switches that come as text.
 _CONVERTS = frozenset(
     {
         "strtobool",
@@ -102,7 +102,7 @@ def is_compared(use: ast.AST, every: Iterable[ast.AST]) -> bool:
 def handed_on(
     use: ast.AST, every: Iterable[ast.AST], functions: Mapping[str, ast.FunctionDef | ast.ClassDef]
 ) -> int:
-    """The line of a function of the program's own that is given it, and asks for its truth; 0 when there is none."""
+    """The line where one of the program's own functions receives it and asks for its truth; 0 when none does."""
     for call in every:
         if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
             continue

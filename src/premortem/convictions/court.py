@@ -1,4 +1,4 @@
-"""Suspicions of lint, judged by the events of the run: speaks when an effect was seen, and not before."""
+"""Judges what lint suspects by the events of the run. It reports a finding when it has seen an effect, and not before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_KEPT = 4000
 
 
 class Court:
-    """Listens like a detector. Costs nothing any more when the files were read and nothing is suspected."""
+    """Listens like a detector. Once the files are read and lint suspects nothing, it costs nothing."""
 
     # All that effects listen to, and the reading itself.
     listens: tuple[type[Event], ...] = (

@@ -73,8 +73,8 @@ def joined(parts: Sequence[Sequence[Finding]], cards: Mapping[str, Card]) -> lis
                 return place.with_evidence(read=report.code)
         return finding
 
-    told = [[(one, with_report(one)) for one in part] for part in parts]
-    return [[finding for one, finding in part if id(one) not in used] for part in told]
+    paired = [[(one, with_report(one)) for one in part] for part in parts]
+    return [[finding for one, finding in part if id(one) not in used] for part in paired]
 
 
 def _near(finding: Finding, suspicion: Suspicion) -> bool:

@@ -29,7 +29,7 @@ class Charge(NamedTuple):
     # effect is reported as; without any, lint's own code is.
     told_as: tuple[str, ...] = ()
     effects: tuple[Callable[[Suspicion], Effect], ...] = ()
-    harmless: bool = False  # certain, and yet the run is not broken by it: as grave as it was
+    harmless: bool = False  # certain, but the run is not broken by it: it keeps the severity of lint
     unseen: str = ""  # why no run shows it
 
 

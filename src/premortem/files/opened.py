@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-_MOST = 50_000  # files; whoever has opened as many does not read few of them
+_MOST = 50_000  # files; a run that opened this many does not read few of them
 _RECENT = 4096
 _CODE = (".py", ".pyc", ".so", ".pth", ".pyi")
 _SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
@@ -22,7 +22,7 @@ class Openings:
     def __init__(self) -> None:
         self._files: dict[str, None] = {}  # in the order in which they were first opened
         self._recent: list[str] = []  # in the order in which they were opened, again and again
-        self._named: list[str] = []  # as they were named, in the working folder of now
+        self._named: list[str] = []  # as the script named them, relative to the current working folder
         self.paused = False
         self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep})
 
@@ -52,7 +52,7 @@ class Openings:
         return found
 
     def resolve(self) -> None:
-        """Whole paths, before the working folder is another one."""
+        """Absolute paths, before the working folder changes."""
         named, self._named = self._named, []
         with contextlib.suppress(OSError):  # the working folder is gone
             for path in named:

@@ -1,6 +1,6 @@
 """Any value as strictly valid JSON: for the journal, and for files that other tools read.
 
-Secrets are left out of it, but where a process of ours is told what to do.
+Secrets are left out, except in orders to a process of ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
 
 
 def exact(value: Any, *, indent: int | None = None) -> str:
-    """The same with everything in it: for what only premortem reads again, and a digest is made of."""
+    """The same with secrets: for what only premortem reads again, and for digests."""
     return json.dumps(plain(value), allow_nan=False, indent=indent)
 
 

@@ -69,7 +69,7 @@ def _make(folder: Path) -> None:
 
 
 def close_off(path: Path) -> None:
-    """Take what others may do with a file, or with all of a folder, away: for what a library has written.
+    """Removes the rights of others from a file, or from all of a folder, that a library has written.
 
     A file with two names is the script's too, and keeps the rights that the script gave it."""
     everything = [path, *path.rglob("*")] if path.is_dir() else [path]

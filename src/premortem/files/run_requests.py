@@ -26,7 +26,7 @@ def ask(folder: Path, what: str) -> None:
 
 
 def taken(folder: Path) -> set[str]:
-    """What was asked since the last time. Whoever removes the file has it: nothing is done twice."""
+    """What was asked since the last time. The process that removes the file answers it: nothing is done twice."""
     found = set()
     for what in ALL:
         try:

@@ -52,8 +52,8 @@ _SECRET = re.compile(r"key|token|pass|secret|pin|auth|cred", re.IGNORECASE)
 
 
 def is_plain(name: str, value: str) -> bool:
-    """A number or a switch, under a name that is no secret's and no system's: of those that the script itself asks for,
-    these are told."""
+    """A number or a switch, whose name belongs to no secret and to no system. Of the variables that the script asks for,
+    these are recorded."""
     if name in _NAMES or name.startswith(_SYSTEMS):
         return False
     return _PLAIN.fullmatch(value.strip()) is not None and _SECRET.search(name) is None

@@ -114,7 +114,7 @@ class Quarantine:
         private.replace_text(path, dumps(record, indent=2) + "\n")
         return path
 
-    def told(self, left_out: Mapping[Key, set[int]]) -> list[str]:
+    def sentences(self, left_out: Mapping[Key, set[int]]) -> list[str]:
         """What the run was not given, and why: one sentence for each dataset that the file names."""
         sentences = []
         for key in self._given:

@@ -1,4 +1,4 @@
-"""What keeps a watched run's work safe: its checkpoints, the room on the disk, what people ask a run for."""
+"""What keeps a watched run's work safe: capsules, checkpoints, the room on the disk, what people ask a run for."""
 
 from __future__ import annotations
 
@@ -6,20 +6,36 @@ import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from premortem.actions.checkpoint_safety import Safekeeping
 from premortem.actions.requests import Requests
+from premortem.replay.capsule_writer import Capsules
 
 if TYPE_CHECKING:
-    from premortem.actions.checkpoint_safety import Safekeeping
     from premortem.journal.write import Journal
+    from premortem.probes import Attachment
     from premortem.run.found_so_far import FoundSoFar
 
 
-def keep_safe(
-    safekeeping: Safekeeping, journal: Journal, found: FoundSoFar, say: Callable[[str], None]
-) -> None:
+def capsules(
+    attachment: Attachment,
+    journal: Journal,
+    argv: list[str],
+    cwd: str,
+    found: FoundSoFar,
+    on_capsule: Callable[[Path], None],
+) -> Capsules:
+    """Of steps that fail."""
+    folder = journal.path.parent / "capsules"
+    return Capsules(attachment, folder, argv, cwd, lambda path, _step: found.promise(path), on_capsule)
+
+
+def safekeeping(
+    attachment: Attachment, journal: Journal, found: FoundSoFar, *, say: Callable[[str], None], **options: Any
+) -> Safekeeping:
     """Install it; what premortem itself has on a full disk gives way, and requests of people are answered."""
+    safekeeping = Safekeeping(attachment, journal.path.parent, say=say, **options)
     safekeeping.saving.ours |= {
         "capsules": functools.partial(give_up_capsules, found),
         "the journal": functools.partial(give_up_journal, journal, say),
@@ -27,9 +43,10 @@ def keep_safe(
     safekeeping.install()
     requests = Requests(journal.path.parent, safekeeping, journal.note, say)
     journal.looks.append(requests.look)
-    optimizers = safekeeping.attachment.optimizers
+    optimizers = attachment.optimizers
     optimizers.after_step.append(requests.stepped)
     optimizers.at_leisure |= {requests.stepped, safekeeping.stepped}
+    return safekeeping
 
 
 def give_up_capsules(found: FoundSoFar, near: Path) -> bool:

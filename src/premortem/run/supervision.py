@@ -132,7 +132,7 @@ class Supervision:
     @property
     def session(self) -> Any:
         """For whoever uses torch beside the script: to know when premortem does, and to do so unheard."""
-        attachment = self.watcher._attachment if self.watcher is not None else None  # noqa: SLF001
+        attachment = self.watcher.attachment if self.watcher is not None else None
         if attachment is None:
             raise RuntimeError("premortem did not attach")
         return attachment.session

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from premortem import detectors, events, policy
-from premortem.actions.stop import stop
-from premortem.convictions.court import Court
 from premortem.derived.failures import Failures
 from premortem.derived.phases import Phases
 from premortem.derived.windows import Windows
@@ -36,16 +33,18 @@ from premortem.policy import Decision
 from premortem.run import environment
 from premortem.run.detection import Detection
 from premortem.run.found_so_far import FoundSoFar, working_folder
+from premortem.run.kept_events import KEPT
 from premortem.run.quarantine import Quarantine, drawn_for
-from premortem.run.reading import PATIENCE, Reading
+from premortem.run.reading import PATIENCE
+from premortem.run.stopping import Stopping
+from premortem.run.suspicions import Suspicions
+from premortem.run.torch_arrival import TorchArrival
 from premortem.settings import Silence
 from premortem.settings import shown as shown_findings
-from premortem.startup.import_hook import ImportHook
 
 if TYPE_CHECKING:
     from premortem.actions.checkpoint_safety import Safekeeping
     from premortem.actions.samples_left_out import SamplesLeftOut
-    from premortem.actions.stop_ranks import Together
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
     from premortem.replay.capsule_writer import Capsules
@@ -55,35 +54,6 @@ if TYPE_CHECKING:
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
-# Events worth keeping besides the series of steps. All are rare: none is made in every step.
-_KEPT = (
-    events.Autopsied,
-    events.BatchSplit,
-    events.CheckpointSaved,
-    events.Clip,
-    events.Custody,
-    events.DataProfiled,
-    events.DeadlineMet,
-    events.EnvironmentRead,
-    events.EpochEnded,
-    events.EvaluationEnded,
-    events.FileLoaded,
-    events.LayerStats,
-    events.LoaderBuilt,
-    events.LogLine,
-    events.MirrorSeen,
-    events.ModelSeen,
-    events.OptimizerBuilt,
-    events.OutOfMemory,
-    events.Resumed,
-    events.SamplesBroken,
-    events.SaveChecked,
-    events.SchedulerBuilt,
-    events.Seeded,
-    events.StateLoaded,
-    events.StepRefused,
-    events.StorageSeen,
-)
 
 
 class Audience(Protocol):
@@ -151,23 +121,18 @@ class Watcher:
         self._dispatch = self._detection.dispatch
         if audience is not None:
             self._dispatch = functools.partial(self._dispatch_before, audience)
-        # The script's own files, read beside the run, and what comes of it.
-        self._reading = Reading(self.fault) if reads else None
-        self._court = Court({cls.card.name: cls.card for cls in detectors.ALL}) if reads else None
-        self._judging = frozenset(map(events.sent, Court.listens if reads else ()))
+        self._suspicions = Suspicions(self.fault) if reads else None
         self.silence = self._detection.silence
-        self._kept = frozenset(map(events.sent, _KEPT))
+        self._kept = frozenset(map(events.sent, KEPT))
         self._capsules: Capsules | None = None
         self._argv: list[str] = []
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
-        self._together: Together | None = None
-        self._hook: ImportHook | None = None
-        self._there_before = False  # torch, at the start
+        self._arrival: TorchArrival | None = None
+        self._stopping = Stopping(self)
         self._pid = os.getpid()
         self._optimizers = 0
         self.missed: dict[str, str] = {}  # what was not looked at, by what kept us from it
-        self.stopping: Finding | None = None  # at which the run is to be ended
 
     # -- the loop -------------------------------------------------------------------------
 
@@ -198,8 +163,9 @@ class Watcher:
             for finding in self._found.prove(event.record):
                 self._tell(finding)
         self._dispatch(event)
-        if type(event) in self._judging and self._court is not None:
-            self._judge(self._court, event)
+        if self._suspicions is not None and type(event) in self._suspicions.listens:
+            for finding in self._suspicions.observe(event):
+                self._say(finding)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
                 if events.base.seals:
@@ -214,33 +180,15 @@ class Watcher:
             self.steps = max(self.steps, self._attachment.session.step)
         return self.steps
 
-    def _judge(self, court: Court, event: Event) -> None:
-        """What lint suspects, against what the run does."""
-        try:
-            for finding in court.observe(event):
-                self._say(finding)
-            over = court.over
-        except Exception as error:  # noqa: BLE001 - a bug of ours must not reach the run
-            self.fault("court", error)
-            over = True
-        if over:
-            self._judging = frozenset()
-
     def _read_beside(self, patience: float = 0.0) -> None:
         """Begins to read the script's files at its first step; what was read goes to whoever listens."""
-        reading, court = self._reading, self._court
-        if reading is None or court is None:
+        if self._suspicions is None:
             return
-        reading.begin()
-        read = reading.take(patience)
-        if read is None:
-            return
-        self._reading = None
-        if self._attachment is not None:
-            self._attachment.dropped.look_for(court.dropped(read))
-        for finding in self._found.read(read.suspicions):
-            self._tell(finding)
-        self.emit(replace(read, step=self.reached()))
+        read = self._suspicions.read(self._attachment, self.reached(), patience)
+        if read is not None:
+            for finding in self._found.read(read.suspicions):
+                self._tell(finding)
+            self.emit(read)
 
     def _dispatch_before(self, audience: Audience, event: Event) -> None:
         audience.heard(event)
@@ -261,7 +209,7 @@ class Watcher:
         if not shown_findings([finding]):
             return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
-            self.stopping = finding
+            self._stopping.finding = finding
 
     def _tell(self, finding: Finding) -> None:
         if self.on_finding is not None:
@@ -282,6 +230,20 @@ class Watcher:
                 f"everything after step {self.reached()}: premortem's own look at each {unit} failed"
             )
 
+    def say_problem(self, sentence: str) -> None:
+        if self.on_problem is not None:
+            self.on_problem(sentence)
+
+    @property
+    def stopping(self) -> Finding | None:
+        """At which the run is to be ended."""
+        return self._stopping.finding
+
+    @property
+    def attachment(self) -> Attachment | None:
+        """The probes, while they are installed."""
+        return self._attachment
+
     @property
     def findings(self) -> list[Finding]:
         """Root causes, errors first."""
@@ -301,7 +263,7 @@ class Watcher:
         """What the run was not given, one sentence for each dataset. Empty without a quarantine."""
         if self.quarantine.file is None:
             return []
-        return self.quarantine.told(self._leaving_out.left_out if self._leaving_out is not None else {})
+        return self.quarantine.sentences(self._leaving_out.left_out if self._leaving_out is not None else {})
 
     def unexplained(self, capsule: Path) -> bool:
         """Whether running that step again would show anything new."""
@@ -322,13 +284,13 @@ class Watcher:
 
             self._attachment = attachment = Attachment(self.emit, self._probe_failed)
             _attached.append(self)
-            self._together = Together(attachment.ranks)
+            self._stopping.together = Together(attachment.ranks)
             attachment.ranks.say = self.on_problem
             attachment.optimizers.after_step.append(self._stepped)
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 
-                attachment.guard = Guard(attachment, self._stop_if_decided)
+                attachment.guard = Guard(attachment, self._stopping.stop_if_decided)
                 attachment.guard.install()
                 from premortem.actions.smaller_batches import Splitter
 
@@ -346,32 +308,24 @@ class Watcher:
 
     def _protect(self, attachment: Attachment, journal: Journal) -> None:
         """What needs a run folder: capsules of steps that fail, and checkpoints."""
-        from premortem.actions.checkpoint_safety import Safekeeping
-        from premortem.replay.capsule_writer import Capsules
-        from premortem.run.safety import keep_safe
+        from premortem.run import safety
 
-        say = self.on_problem or (lambda _sentence: None)
         journal.gauges.append(environment.device_memory)
         journal.accounts |= environment.accounts()
-        self._capsules = Capsules(
-            attachment,
-            journal.path.parent / "capsules",
-            self._argv,
-            self._cwd,
-            lambda path, _step: self._found.promise(path),
-            self._on_capsule or (lambda _path: None),
+        self._capsules = safety.capsules(
+            attachment, journal, self._argv, self._cwd, self._found, self._on_capsule or (lambda _path: None)
         )
-        self.safekeeping = Safekeeping(
+        self.safekeeping = safety.safekeeping(
             attachment,
-            journal.path.parent,
+            journal,
+            self._found,
             mirror=self.mirror,
             deadline=self.deadline,
             changes=self.policy.refuses,
-            settle=self._stop_if_decided,
-            say=say,
+            settle=self._stopping.stop_if_decided,
+            say=self.say_problem,
             have_done=self._have_done,
         )
-        keep_safe(self.safekeeping, journal, self._found, say)
         if self.on_step is not None:
             attachment.optimizers.at_leisure.add(self.after_each_step(self.on_step))
 
@@ -391,69 +345,20 @@ class Watcher:
         return stepped
 
     def _stepped(self, *_: Any) -> None:
-        if self._reading is not None:
+        if self._suspicions is not None and self._suspicions.unread:
             self._read_beside()
         among_ranks = self._attachment is not None and self._attachment.ranks.exchange is not None
         if self.stopping is not None or among_ranks:
-            self._stop_if_decided()
-
-    def _stop_if_decided(self) -> None:
-        # At a step boundary, where weights and optimizer agree, and every rank with every other.
-        stopping = self.stopping if self._together is None else self._together.due(self.stopping)
-        if stopping is not None:
-            self.stopping = stopping
-            if self.stopping.name in policy.WEIGHTS_ARE_GOOD:
-                self._keep_last_good()
-            stop(self.stopping)
-
-    def _keep_last_good(self) -> None:
-        if self._attachment is None or self.journal is None:
-            return
-        from premortem.actions.keep import keep
-
-        try:
-            path = keep(self.journal.path.parent, self.steps, self._attachment.training_state())
-        except Exception as error:  # noqa: BLE001 - a full disk must not keep the run from being stopped
-            self.fault("keep", error)
-            sentence = f"the last good weights could not be saved ({error})"
-        else:
-            sentence = f"the last good weights are in {path}"
-        if self.on_problem is not None:
-            self.on_problem(sentence)
+            self._stopping.stop_if_decided()
 
     def attach_when_torch_arrives(self) -> None:
-        """Attach right after the script's own `import torch`, so that a script without it pays nothing."""
-        self._there_before = "torch" in sys.modules
-        self._hook = ImportHook("torch", self._arrived)
-        self._hook.wait()
+        self._arrival = TorchArrival(self)
+        self._arrival.wait()
 
     def look_for_torch(self) -> None:
-        """torch may have come by a way that no import hook sees. Asked now and then; costs next to nothing."""
-        if self._hook is not None and self._hook.waits and self.own:
-            self._hook.look()
-
-    def _arrived(self) -> None:
-        if not self.own:
-            return  # a fork, which is not this run
-        try:
-            self.attach()
-            if self._attachment is not None and self._hook is not None:
-                # torch may be imported by a thread that only prepares; probes/training_thread.py follows the one that trains.
-                self._attachment.session.thread = threading.main_thread().ident or 0
-            if self._hook is not None and (self._hook.late or self._there_before):
-                from premortem.probes.existing_objects import existing
-
-                self.introduce(existing())
-        except Exception as error:  # noqa: BLE001 - better unwatched than not run
-            self.fault("attach", error)
-            self.missed["attach"] = (
-                f"premortem could not attach to this torch ({type(error).__name__}: {error})"
-            )
-            if self.on_problem is not None:
-                self.on_problem("premortem could not attach to this torch; the run goes on unwatched")
-            return
-        if self._hook is not None and self._hook.late:
-            self.missed["late"] = "what was done with torch before premortem saw that it was there"
+        """Asked now and then; costs next to nothing."""
+        if self._arrival is not None:
+            self._arrival.look()
 
     @property
     def optimizers(self) -> int:
@@ -496,11 +401,10 @@ class Watcher:
             self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
         for sentence in self._found.count_the_rest():
-            if self.on_problem is not None:
-                self.on_problem(sentence)
+            self.say_problem(sentence)
         _ = self.optimizers  # how many there were is asked later, when the probes are gone
-        if self._hook is not None:
-            self._hook.leave()
+        if self._arrival is not None:
+            self._arrival.leave()
         if self.safekeeping is not None:
             self.safekeeping.remove()
             self.safekeeping = None

@@ -12,6 +12,6 @@ class RepeatedLayer(Effect):
     def seen(self, event: Event) -> str:
         if not isinstance(event, ModelSeen) or not event.repeats:
             return ""
-        # Which list it is, the code says: the attribute that the reported call is assigned to, where it is known.
+        # The code says which list it is: the attribute that the reported call is assigned to, where that is known.
         most = max(event.repeats, key=lambda one: one.times)
         return f"`{most.place}` has {most.times} places and one {most.kind}, so one set of weights is trained for all"
