@@ -15,25 +15,31 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 GAP = 5.0  # points: a page says first where what we tuned to and the closed half differ by more
+# Sets whose halves were fixed before all benches shared this file keep the hash they were split by: what was tuned to stays open.
+EARLIER: dict[str, Callable[[bytes], bool]] = {
+    "worlds": lambda name: hashlib.blake2b(name).digest()[0] % 2 == 1,
+    "why": lambda name: hashlib.sha256(name).digest()[-1] % 2 == 1,
+    "numerics-unseen": lambda name: hashlib.sha256(name).digest()[-1] % 2 == 0,
+}
 
 
-def is_closed(name: str) -> bool:
+def is_closed(name: str, of: str = "") -> bool:
     """Of a repository, a case, a world: whatever the bench counts."""
+    if of in EARLIER:
+        return EARLIER[of](name.encode())
     return hashlib.sha256(name.lower().encode()).digest()[0] % 2 == 1
 
 
-def half_of(name: str) -> str:
-    return "closed" if is_closed(name) else "open"
+def half_of(name: str, of: str = "") -> str:
+    return "closed" if is_closed(name, of) else "open"
 
 
-def counted(
-    rows: Iterable[Any], name: Callable[[Any], str], right: Callable[[Any], bool]
-) -> dict[str, list[int]]:
-    """How many of each half are right, and of how many."""
+def counted(rows: Iterable[tuple[str, bool]], of: str = "") -> dict[str, list[int]]:
+    """Of names and whether they came out right: how many of each half did, and of how many."""
     halves = {"open": [0, 0], "closed": [0, 0]}
-    for row in rows:
-        numbers = halves[half_of(name(row))]
-        numbers[0] += right(row)
+    for name, right in rows:
+        numbers = halves[half_of(name, of)]
+        numbers[0] += right
         numbers[1] += 1
     return halves
 
@@ -44,7 +50,7 @@ def points_apart(halves: dict[str, list[int]]) -> float:
     return shares[0] - shares[1] if len(shares) == 2 else 0.0
 
 
-def opened_by() -> dict[str, str]:
+def opened_by() -> dict[str, Any]:
     """When and by which commit the closed half was counted."""
     said = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -29,13 +29,15 @@ def checked_out(script: dict[str, Any], folder: Path, mirror: Path | None) -> Pa
         url = f"https://github.com/{repo}"
         subprocess.run(["git", "clone", "--quiet", "--bare", url, str(git)], check=True)
     listed = _git(git, "ls-tree", "-r", "-l", "-z", commit).stdout.decode().split("\0")
-    needs = tuple(script.get("needs", ()))
+    needs, under = tuple(script.get("needs", ())), script.get("under", "")
     for entry in filter(None, listed):
         facts, _tab, path = entry.partition("\t")
         _mode, kind, name, size = facts.split()
         if kind != "blob" or not size.isdigit() or (there / path).exists():
             continue  # a mirror may be without the largest files
-        if path.startswith(needs) or (path.endswith(SOURCES) and int(size) < LARGEST):
+        if path.startswith(needs) or (
+            path.startswith(under) and path.endswith(SOURCES) and int(size) < LARGEST
+        ):
             blob = _git(git, "cat-file", "blob", name, strict=False)
             if blob.returncode == 0:
                 (there / path).parent.mkdir(parents=True, exist_ok=True)

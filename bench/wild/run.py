@@ -103,7 +103,7 @@ class Exam:
                 self._then(row, place)
 
     def _then(self, row: dict[str, Any], place: int) -> None:
-        if row["bare"]["exit"] != 0:
+        if row["bare"]["exit"] != 0 or self.mistakes < 0:
             return
         if "watched" not in row:
             heapq.heappush(self.queue, (0, place, row["name"], "watched"))
@@ -140,7 +140,9 @@ def main() -> None:
         "--from", dest="cache", type=Path, default=Path(tempfile.gettempdir(), "premortem-wild")
     )
     parser.add_argument("--export", type=Path, help="write what all scripts need there, and end")
-    parser.add_argument("--mistakes", type=int, default=2, help="kinds tried in each script")
+    parser.add_argument(
+        "--mistakes", type=int, default=2, help="kinds tried in each script; -1: bare runs alone"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--jobs", type=int, default=1)
