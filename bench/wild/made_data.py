@@ -99,7 +99,7 @@ def ratings(folder: Path, count: int = 3000) -> None:
     (folder / "ratings.dat").write_text("\n".join(lines) + "\n")
 
 
-def citations(folder: Path, papers: int = 300) -> None:
+def citations(folder: Path, papers: int = 1505) -> None:
     """A graph of papers with words and subjects, in cora's two files."""
     folder.mkdir(parents=True, exist_ok=True)
     numbers = np.random.default_rng(0)
