@@ -65,6 +65,8 @@ class Nothing(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         made = MagicMock(name=f"{self.__name__}.{name}")
+        if name == "subplots":
+            made.return_value = (MagicMock(), MagicMock())  # of pyplot: a figure and its axes
         setattr(self, name, made)
         return made
 
