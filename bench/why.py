@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from split import half_of
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results" / "why.json"
 # Families of faults that show in how a model learns; the others are about files, memory, time, other processes.
@@ -33,7 +35,7 @@ LEARNING = frozenset(
 
 
 def part(name: str) -> str:
-    return "closed" if int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 else "open"
+    return half_of(name, "why")
 
 
 def scripts(shared: Path | None) -> Iterator[dict[str, Any]]:
