@@ -108,6 +108,15 @@ class Float64(Precision):
         gone="Rounding or range of the type is the cause: in float64 the same step is finite.",
         stays="Not a matter of precision: it fails in float64 too.",
     )
+    learning = Learning(
+        title="float64",
+        question="precision",
+        family="numerics-masked",
+        order=6,
+        least=0.15,
+        where_stuck=True,
+        remedy="find what is lost in 32 bits: a difference of large numbers, a logarithm or a division near 0",
+    )
 
     @classmethod
     def prevented(cls, run: RunDescription) -> str:

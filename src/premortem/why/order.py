@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,13 +14,12 @@ MOST_LINES = 4000  # printed lines that are read
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    change: str = ""
+    change: str = ""  # or several, as in `sets`
     seed: int = 0
     watched: bool = False  # premortem itself watches: only the first run
     backwards: int = 0  # after so many backward passes it is over; 0: see `seconds`
     seconds: float = 0.0  # of the processor's time, since the first backward pass
-    hopeless_after: int = 0  # backward passes after which a much worse loss ends the trial; 0: never
-    hopeless_above: float = 0.0
+    hopeless: Sequence[Sequence[float]] = ()  # [backward passes, loss]: losses above it end the trial there
     run: Mapping[str, Any] = field(default_factory=dict)  # facts of the run as it is, for the change
     rows: bool = False  # compare the samples of training and evaluation
     files: Mapping[str, str] = field(default_factory=dict)  # sources that are different, by path

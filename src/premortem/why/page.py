@@ -13,7 +13,7 @@ from rich.text import Text
 from premortem import __version__, catalog
 from premortem.changes import of
 from premortem.files.plain import dumps
-from premortem.why import questions, source, verdict
+from premortem.why import questions, sets, source, verdict
 from premortem.why.director import Why
 from premortem.why.verdict import (
     CANNOT_RUN,
@@ -179,7 +179,8 @@ def _same(row: Row, finding: Mapping[str, Any]) -> bool:
 def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, Any]:
     named = row.learning.finding if row.learning is not None else ""
     card = catalog.lookup(named or _GENERIC).card
-    doc = " ".join((of("learning")[row.change].__doc__ or "").partition("\n")[0].split())
+    docs = [of("learning")[name].__doc__ or "" for name in sets.parts(row.change)]
+    doc = " ".join(" ".join(each.partition("\n")[0].split()) for each in docs)
     shown = effect(row.gain)
     chance = done.chance.get(row.gain.yardstick, 0.0)
     said = f"{row.title}: {shown} (chance ±{chance:.2g}), and again under {_seeds(len(row.again))}. Changed: {doc}"
@@ -287,12 +288,8 @@ def tree(done: Why) -> list[dict[str, Any]]:
             answer = (
                 (question.yes if done.learns and not done.diverges else question.no) if done.seeds else ""
             )
-        elif question.key == "information":
-            worse = any(row.verdict == HURTS for row in tried)
-            answer = (question.yes if worse else question.no) if tried else ""
         else:
-            helps = any(row.verdict == HELPS for row in tried)
-            answer = (question.yes if helps else question.no) if tried else ""
+            answer = (question.yes if any(map(_speaks, tried)) else question.no) if tried else ""
         if rows or answer:
             found.append(
                 {
@@ -303,6 +300,13 @@ def tree(done: Why) -> list[dict[str, Any]]:
                 }
             )
     return found
+
+
+def _speaks(row: Row) -> bool:
+    """Whether its question is answered with yes."""
+    if row.question == "neighbours":
+        return bool(row.why)
+    return row.verdict in {"information": {HURTS}, "split": {HURTS, HELPS}}.get(row.question, {HELPS})
 
 
 def thinned(series: list[float]) -> list[float]:

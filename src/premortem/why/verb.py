@@ -31,6 +31,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
     from premortem.terminal.progress import progress
     from premortem.why import earlier, page, proposals, source
     from premortem.why.director import Director, Why, WhyOptions
+    from premortem.why.rounds import Rounds
 
     argv, cwd, reported = _asked(command)
     proposed = proposals.read(options.fixes or [], options.settings or [], argv, cwd)
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
             with director.run:
                 if director.as_it_is():
                     rows.as_it_is(done)
-                    director.trials()
+                    Rounds(director).run()
                     page.conclude(done)
                     source.verify(director, done, proposed)
                     done.seconds = director.spent
