@@ -162,6 +162,11 @@ class Director:
         verdict.judge(row, gains)
         if row.learning is None and (how := cheating.cheats(done.first, result)):
             row.verdict, row.why = NOTHING, f"cheats: {how}"
+        elif row.learning is None and cheating.only_prints(done.first, result):
+            row.verdict = NOTHING
+            row.why = (
+                "the model learns and answers as before, number for number: only what is printed can differ"
+            )
         elif row.learning is None and not same:
             row.why = "the loss is another one from the first step on: it was not compared"
         elif result.hopeless:

@@ -9,6 +9,7 @@ from typing import Any
 from premortem.metric_words import COUNTERS, RECORDS, words
 from premortem.terminal.printed_lines import parse
 
+_SERIES = frozenset({"losses", "fits", "norms", "outputs"})
 MOST_LINES = 4000  # printed lines that are read
 
 
@@ -43,6 +44,7 @@ class Result:
     norms: list[float] = field(default_factory=list)  # of all gradients, before each step
     constant: float = 0.0  # the share of losses whose predictions are the same for all samples
     same_rows: float = 0.0  # the share of evaluated samples that are trained on
+    outputs: list[float] = field(default_factory=list)  # of models, in calls without gradients
     backwards: int = 0
     steps: int = 0
     cut: bool = False  # at the limit, and not by itself
@@ -81,5 +83,12 @@ def heard(lines: Iterable[Mapping[str, Any]]) -> Result:
     for line in lines:
         for name, value in line.items():
             if hasattr(result, name):
-                setattr(result, name, value)
+                setattr(result, name, _numbers(value) if name in _SERIES else value)
     return result
+
+
+def _numbers(value: Any) -> Any:
+    """A number that is not finite arrives as a word."""
+    if isinstance(value, dict):
+        return {name: _numbers(each) for name, each in value.items()}
+    return [float(each) for each in value]

@@ -85,7 +85,7 @@ def row_words(row: Row) -> str:
         return f"{row.verdict}: {row.why}"
     gain = row.gain
     if not gain.yardstick:
-        return "nothing to compare"
+        return f"{row.verdict:<8} {row.why or 'there is no measure to compare'}"
     return f"{row.verdict:<8} {effect(gain)}" + (f" ({row.why})" if row.why else "")
 
 
@@ -152,23 +152,21 @@ def causes(done: Why) -> list[dict[str, Any]]:
     if done.verdict is None:
         return []
     left = list(done.verdict.findings)
-    found = []
+    mistakes: list[dict[str, Any]] = []
+    settings: list[dict[str, Any]] = []
+    gone: set[str] = set()
     for row in done.verdict.causes:
         same = next((each for each in left if _same(row, each)), None)
         if same is not None:
             left.remove(same)
-        found.append(_proved(row, same, done))
-    return _ordered(found, [_reported(each, done) for each in left])
-
-
-def _ordered(proved: list[dict[str, Any]], reported: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """An error that premortem has measured is more specific than a setting that helps."""
-    settings = {name for name, cls in of("learning").items() if cls.learning and not cls.learning.mistake}
-    sure = [each for each in reported if each["severity"] == "error"]
-    first = [each for each in proved if each["change"] not in settings]
-    last = [each for each in proved if each["change"] in settings]
-    listed = [*first, *sure, *last, *(each for each in reported if each["severity"] != "error")]
-    return [{key: value for key, value in each.items() if key != "severity"} for each in listed]
+        is_mistake = row.learning is None or row.learning.mistake or same is not None
+        (mistakes if is_mistake else settings).append(_proved(row, same, done))
+        gone |= {each["name"] for each in left if row.still is not None and each["name"] not in row.still}
+    # What goes away with a change that helps follows from what was changed. What stays is more specific than a setting.
+    stays = [_reported(each) for each in left if each["severity"] == "error" and each["name"] not in gone]
+    rest = [_reported(each) for each in left if each["severity"] != "error" and each["name"] not in gone]
+    follows = [_reported(each, follows=True) for each in left if each["name"] in gone]
+    return [*mistakes, *stays, *settings, *rest, *follows]
 
 
 def _same(row: Row, finding: Mapping[str, Any]) -> bool:
@@ -198,21 +196,20 @@ def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, An
         "message": said + (f" To do: {remedy}" if remedy and same is None else ""),
         "change": row.change,
         "effect": _effect(row.gain, chance),
-        "severity": "error",
     }
 
 
-def _reported(finding: Mapping[str, Any], done: Why) -> dict[str, Any]:
+def _reported(finding: Mapping[str, Any], *, follows: bool = False) -> dict[str, Any]:
+    ending = "It goes away with the change above" if follows else "No change that I have removes it"
     return {
         "code": finding["code"],
         "name": finding["name"],
         "family": finding["family"],
         "certainty": finding["certainty"],
         "where": finding["where"],
-        "message": f"{finding['message'].rstrip('. ')}. No change that I have removes it.",
+        "message": f"{finding['message'].rstrip('. ')}. {ending}.",
         "change": None,
         "effect": None,
-        "severity": finding["severity"],
     }
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 from premortem.why import questions, sets, verdict, yardsticks
 from premortem.why.director import FEW, Director
@@ -20,6 +21,7 @@ from premortem.why.verdict import HELPS, NO_TIME, NOTHING, Row
 _TRIALS = 0.8  # of the time, after which no new change is tried: what helped has to be repeated
 _EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
 _SHORT = 3  # a first round has this part of the steps
+_FEW_CHANGES = 4  # are not worth a round
 _MOST_SETS = 6
 
 
@@ -80,12 +82,18 @@ class Rounds:
         rounds = math.ceil(len(waiting) / self.options.jobs)
         short = done.first.backwards // _SHORT
         open_ended = [row for row in waiting if row.family and not row.supported and not _certain(row)]
-        if rounds * seconds <= self._left or short < 2 * FEW or len(open_ended) < 4 or not done.sticks:
+        stepping = done.first.step_seconds * done.first.backwards
+        scarce = (
+            rounds * seconds > self._left and stepping > seconds / 2
+        )  # else a start costs as much as the steps
+        if not scarce or short < 2 * FEW or len(open_ended) < _FEW_CHANGES or not done.sticks:
             return waiting
         self.options.shown.count(len(open_ended), "changes for a third of the steps")
         as_is = yardsticks.cut(done.first, short)
         known: list[tuple[float, Row]] = []
         for place in range(0, len(open_ended), self.options.jobs):
+            if self._left < len(open_ended) / 2 * seconds / self.options.jobs:
+                break  # the better half needs as much
             now = open_ended[place : place + self.options.jobs]
             results = self.director.together([self.director.order_of(row, 0, short) for row in now])
             for row, result in zip(now, results, strict=True):
@@ -134,9 +142,17 @@ class Rounds:
             for number in range(1, 2 if row.gain.sigmas > yardsticks.BEYOND else len(self.done.seeds))
             if number < len(self.done.seeds)
         ]
-        results = self.director.together([self.director.order_of(row, number) for row, number in wanted])
-        for (row, number), result in zip(wanted, results, strict=True):
+        orders = [self.director.order_of(row, number) for row, number in wanted]
+        if any(
+            each["severity"] == "error" for each in self.done.findings
+        ):  # does it go away with the change?
+            orders = [
+                replace(order, watched=True, folder=f"again-{place}") for place, order in enumerate(orders)
+            ]
+        for (row, number), result in zip(wanted, self.director.together(orders), strict=True):
             row.again.append(self.director.gain_again(row, self.done.seeds[number], result))
+            found = {each["name"] for each in result.findings} if result.ended else None
+            row.still = found if row.still is None or found is None else row.still | found
 
     # -- sets -----------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ def play(played: Played) -> None:
     ending = program.run()
     names = ("losses", "fits", "norms", "backwards", "steps", "cut", "hopeless", "constant", "step_seconds")
     played.tell(**{name: getattr(measuring, name) for name in names})
-    played.tell(same_rows=rows.share)
+    played.tell(same_rows=rows.share, outputs=rows.outputs)
     if changes:
         played.tell(touched=min(change.touched for change in changes))
     if facts is not None:

@@ -39,6 +39,9 @@ class Row:
     why: str = ""
     supported: bool = False
     learning: Learning | None = None
+    still: set[str] | None = (
+        None  # names of what premortem reports with the change; None where it did not watch
+    )
     curve: list[float] = field(default_factory=list)  # of the loss
 
     @property
