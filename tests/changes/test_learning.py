@@ -212,3 +212,15 @@ def test_each_backward_pass_has_its_own_step():
                 optimizer.zero_grad()
             weights.append(weight.item())
     assert weights == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_in_float64_layers_begin_with_the_same_numbers():
+    def weights():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 4), nn.Embedding(3, 4)).state_dict().values()
+
+    before = [each.double() for each in weights()]
+    with changes.of("learning")["float64"](Reach(), RunDescription(stuck=True)).on():
+        after = list(weights())
+    assert [each.dtype for each in after] == [torch.float64] * len(after)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(before, after, strict=True))

@@ -86,6 +86,7 @@ def test_a_fix_that_cheats_is_called_that_and_a_right_one_helps(tmp_path):
     assert (tmp_path / "train.py").read_text() == text
 
 
+@pytest.mark.exhaustive
 def test_an_earlier_run_is_asked_about_and_its_fix_applied(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(CLIPPING.read_text())

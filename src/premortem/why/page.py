@@ -156,21 +156,22 @@ def causes(done: Why) -> list[dict[str, Any]]:
     if done.verdict is None:
         return []
     left = list(done.verdict.findings)
-    mistakes: list[dict[str, Any]] = []
-    settings: list[dict[str, Any]] = []
+    sure: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
     gone: set[str] = set()
     for row in done.verdict.causes:
         same = next((each for each in left if _same(row, each)), None)
         if same is not None:
             left.remove(same)
-        is_mistake = row.learning is None or row.learning.mistake or same is not None
-        (mistakes if is_mistake else settings).append(_proved(row, same, done))
+        is_sure = same is not None or (row.learning is not None and row.learning.certain)
+        (sure if is_sure else others).append(_proved(row, same, done))
         gone |= {each["name"] for each in left if row.still is not None and each["name"] not in row.still}
-    # What goes away with a change that helps follows from what was changed. What stays is more specific than a setting.
+    # What goes away with a change that helps follows from what was changed. What stays is more specific than something that
+    # helps and that premortem has not seen to be wrong.
     stays = [_reported(each) for each in left if each["severity"] == "error" and each["name"] not in gone]
     rest = [_reported(each) for each in left if each["severity"] != "error" and each["name"] not in gone]
     follows = [_reported(each, follows=True) for each in left if each["name"] in gone]
-    return [*mistakes, *stays, *settings, *rest, *follows]
+    return [*sure, *stays, *others, *rest, *follows]
 
 
 def _same(row: Row, finding: Mapping[str, Any]) -> bool:
