@@ -91,7 +91,7 @@ def test_a_fix_that_cheats_is_called_that_and_a_right_one_helps(tmp_path):
 def test_an_earlier_run_is_asked_about_and_its_fix_applied(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(CLIPPING.read_text())
-    done = subprocess.run(
+    done = starting.run(
         [sys.executable, "-m", "premortem", "run", "--quiet", "train.py"],
         cwd=tmp_path,
         check=False,
