@@ -107,7 +107,7 @@ class ForkedProcess(subprocess.Popen):  # type: ignore[type-arg]
             return 0, 0
         status = _read_line(line)
         line.close()
-        # Without an answer the server is gone, and the process with nobody to wait for it.
+        # Without an answer the server is gone, and how the process ended is not known.
         return self.pid, json.loads(status)["status"] if status else 0
 
     def _internal_poll(self, *args: Any, **more: Any) -> int | None:

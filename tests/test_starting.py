@@ -1,6 +1,8 @@
 """A forked process is as good as a real one: the same findings, the same words, the same exit code."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +82,40 @@ def test_a_process_that_takes_too_long_is_ended(tmp_path, monkeypatch):
         starting.run([sys.executable, "script.py"], cwd=tmp_path, timeout=0.2)
     (tmp_path / "script.py").write_text("print('still here')\n")
     assert starting.run([sys.executable, "script.py"], cwd=tmp_path).stdout == "still here\n"
+
+
+def test_it_is_waited_for_and_gets_signals_as_a_child_does(tmp_path, monkeypatch):
+    monkeypatch.delenv("PREMORTEM_TESTS_REAL", raising=False)
+    (tmp_path / "script.py").write_text("import os, time\nprint(os.getppid(), flush=True)\ntime.sleep(60)\n")
+    with starting.Popen(
+        [sys.executable, "script.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout.readline() == f"{os.getpid()}\n"
+        assert running.poll() is None
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=60) == -signal.SIGTERM
+
+
+def test_descriptors_keep_their_numbers_and_the_umask_is_as_asked(tmp_path, monkeypatch):
+    monkeypatch.delenv("PREMORTEM_TESTS_REAL", raising=False)
+    read, write = os.pipe()
+    code = f"import os\nos.write({write}, b'%o' % os.umask(0))\nprint(os.getpgrp() == os.getpid())"
+    command = [sys.executable, "-c", code]
+    done = starting.run(command, pass_fds=[write], umask=0o27, start_new_session=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+    assert os.read(read, 99) == b"27"
+    os.close(read)
+    os.close(write)
+
+
+def test_what_a_verb_starts_is_a_fork_and_what_a_script_starts_is_not(tmp_path, monkeypatch):
+    monkeypatch.delenv("PREMORTEM_TESTS_REAL", raising=False)
+    (tmp_path / "script.py").write_text(
+        "import subprocess, sys\n"
+        "for words in (['-m', 'premortem', '--version'], ['-c', 'print(3)']):\n"
+        "    child = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)\n"
+        "    out, _ = child.communicate()\n"
+        "    print(child.returncode, bool(out), child._line is not None)\n"
+    )
+    done = starting.run([sys.executable, "script.py"], cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("0 True True\n0 True False\n", "")
