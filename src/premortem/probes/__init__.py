@@ -142,6 +142,8 @@ class Attachment:
         if step == 1:
             with self.session.looking_at("reading"):
                 self.reading.tell()
+            with self.session.looking_at("steering"):
+                self.steering.tell()
         self.models.step_ended()
         self.backwards.step_ended()
         self.nonfinite_origin.step_ended()

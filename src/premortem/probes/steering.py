@@ -33,16 +33,14 @@ class Steering:
     def __init__(self, session: Session, reading: FileReading) -> None:
         self.session = session
         self.reading = reading
-        self._over = False
+        self._told: set[str] = set()
 
     def tell(self) -> None:
-        if self._over:
-            return
-        self._over = True
         found = {variable.name: variable for path, text in sources() for variable in asked_for(path, text)}
         configs = [path for path in self.reading.files() if Path(path).suffix.lower() in CONFIGS]
         found |= {variable.name: variable for path in configs[:_MOST_FILES] for variable in put_in(path)}
-        if found:
+        if not found.keys() <= self._told:
+            self._told = set(found)
             self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))
 
 

@@ -45,8 +45,11 @@ class FoundSoFar:
             return None  # `count_the_rest` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
         finding = proved(self._silence.apply(finding), self._suspicions)
-        if any(is_same(known, finding) for known in self.all):
+        # At the place that lint reports for it, it may be one that is known.
+        here = self._identity(finding)
+        if any(is_same(known, finding) for known in self.all) or (here != same and here in self._known):
             return None
+        self._known.add(here)
         self.all = [*without_surpassed(self.all, finding), finding]
         return finding
 
