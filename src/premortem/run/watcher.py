@@ -360,6 +360,7 @@ class Watcher:
             self._cwd,
             lambda path, _step: self._found.promise(path),
             self._on_capsule or (lambda _path: None),
+            self._found.withdraw,
         )
         self.safekeeping = Safekeeping(
             attachment,
