@@ -81,7 +81,10 @@ def test_what_proves_nothing_changes_nothing():
 
 
 def test_a_finding_without_a_capsule_belongs_to_the_failure_before_it():
-    assert [of_which(step, [5, 40]) for step in (3, 4, 5, 39, 60, 104, 105)] == [None, 5, 5, 40, 40, 40, None]
+    steps, about = (3, 4, 5, 39, 60, 104, 105), [None, 5, 5, 40, 40, 40, None]
+    assert [of_which(finding("loss-not-finite", step=step), [5, 40]) for step in steps] == about
+    # A refused step is itself: of many that were refused, three capsules are kept.
+    assert [of_which(finding("update-refused", step=step), [5, 40]) for step in (5, 60)] == [5, None]
     (told,) = with_proofs([finding(step=38)], [record()], CARDS)
     assert told.evidence["replayed"]
     (far,) = with_proofs([finding(step=200)], [record()], CARDS)

@@ -32,6 +32,7 @@ def told(result: dict[str, Any], casebook: Path) -> str:
         parts.append(
             f"**{row['id']}** They saw: {_sentence(story['saw'])} They believed: {_sentence(story['believed'])} "
             f"True: {_sentence(story['true'])} {_asked(row['verb'])}: {_said(row)}. {did}."
+            + (f" {story['stays']}" if "stays" in story and not row["recovered"] else "")
         )
     return "\n\n".join(parts)
 

@@ -359,3 +359,76 @@ def test_a_look_in_another_thread_leaves_the_training_thread_alone(parts):
         loss = without(model(x).abs()).log().mean()
         assert scope.certificate(loss).op == "log"
     assert seen == [False, []]
+
+
+def lost(loss_of, parts):
+    model, x, y = parts
+    with Microscope() as scope:
+        loss_of(model, x, y).backward()
+    assert scope.faults == []
+    return scope.lost([parameter.grad for parameter in model.parameters()])
+
+
+def empty_mean(model, x, y):
+    z = model(x)
+    return (z - torch.nan_to_num(z[:0].mean(0))).square().mean()
+
+
+def filtered(model, x, y):
+    each = (model(x)[:, 0] - torch.erfinv(y.clamp(-1, 1))).abs()
+    return each[torch.isfinite(each)].sum() + model(x).sum()
+
+
+def wrong_side(model, x, y):
+    return (model(x)[:, 0] - torch.fmin(x[:, 0].abs().neg().pow(0.3), y.abs())).square().mean()
+
+
+@pytest.mark.parametrize(
+    ("loss_of", "op", "by"),
+    [(empty_mean, "mean", "nan_to_num"), (filtered, "erfinv", "index"), (wrong_side, "pow", "fmin")],
+)
+def test_what_the_script_replaces_on_the_way_to_a_finite_loss_is_named(loss_of, op, by, parts):
+    origin, hidden_by = lost(loss_of, parts)
+    assert (origin.op, hidden_by) == (op, by)
+    assert origin.located
+    assert 0 < origin.at.line - loss_of.__code__.co_firstlineno <= 2
+
+
+def missing(model, x, y):
+    y = torch.where(torch.arange(BATCH) > 3, math.nan, y)
+    there = ~torch.isnan(y)
+    return (model(x)[:, 0] - torch.nan_to_num(y))[there].square().mean()
+
+
+def pole(model, x, y):
+    scale = (x[:, 0] * 0).reciprocal()
+    return (model(x)[:, 0] * scale.masked_fill(torch.isinf(scale), 0.0)).square().mean()
+
+
+def by_length(model, x, y):
+    there = torch.arange(BATCH) > 3
+    weight = x.masked_fill(~there[:, None], -math.inf).softmax(1)
+    return (model(x)[:, :1] * torch.where(there[:, None], weight, torch.zeros_like(weight))).square().mean()
+
+
+def beside_the_loss(model, x, y):
+    out = model(x)
+    torch.nanmean(out.detach() / 0 * 0)
+    return out.square().mean()
+
+
+@pytest.mark.parametrize("loss_of", [missing, pole, by_length, beside_the_loss])
+def test_what_is_meant_or_never_reaches_the_loss_is_not(loss_of, parts):
+    assert lost(loss_of, parts) is None
+
+
+def test_a_gradient_that_the_script_cleans_is_named(parts):
+    model, x, _ = parts
+    x[2] = 0
+    model = nn.Linear(4, 2, bias=False)
+    with Microscope() as scope:
+        loss = (model(x).square().sum(1) ** 0.25).mean()
+        (gradient,) = torch.autograd.grad(loss, [model.weight])
+        model.weight.grad = torch.nan_to_num(gradient)
+    origin, by = scope.lost([model.weight.grad])
+    assert (origin.op, origin.stage, by) == ("pow", "backward", "nan_to_num")

@@ -38,16 +38,17 @@ def with_proofs(
     told = []
     for finding in findings:
         known = finding.evidence.get("capsule")
-        step = None if known else of_which(finding.step, steps)  # it was found before the capsule was written
+        step = None if known else of_which(finding, steps)  # it was found before the capsule was written
         record = proofs.get(PurePath(str(known)).name) if known else steps.get(step) if step else None
         told.append(finding if record is None else explained(finding, record, cards))
     return told
 
 
-def of_which(step: int, failed: Iterable[int]) -> int | None:
-    """Of the steps that failed, the one that a finding of this step is about: it may be told in the failed step, or a few
-    steps later, when the failure was seen to stay."""
-    return max((each for each in failed if each <= step + 1 and step <= each + _LATER), default=None)
+def of_which(finding: Finding, failed: Iterable[int]) -> int | None:
+    """Of the steps that failed, the one that a finding is about: it may be told in the failed step, or a few steps later,
+    when the failure was seen to stay. A refused step is that step and no other: not all that were refused are kept."""
+    step, later = finding.step, 1 if finding.name == "update-refused" else _LATER
+    return max((each for each in failed if each <= step + 1 and step <= each + later), default=None)
 
 
 def explained(finding: Finding, record: Mapping[str, Any], cards: Mapping[str, Card]) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from premortem.amounts import share, some
@@ -40,16 +41,17 @@ class ClassOnlyInEvaluation(Detector):
         self._last: DataProfiled | None = None
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        # At the end: in the middle of the first pass over a sorted file much is missing.
         if isinstance(event, DataProfiled):
             self._last = event
+            yield from self._judge(event, event)
         elif isinstance(event, RunEnded) and self._last is not None:
             yield from self._judge(event, self._last)
 
-    def _judge(self, event: RunEnded, seen: DataProfiled) -> Iterator[Finding]:
+    def _judge(self, event: Event, seen: DataProfiled) -> Iterator[Finding]:
+        over = isinstance(event, RunEnded) and not event.cut_off
         for trained, judged in phases(seen.profiles):
-            # A run that was cut off in its first pass has not seen all there is.
-            if event.cut_off and trained.rows < (trained.length or trained.distinct):
+            # In the middle of the first pass over a sorted file much is missing.
+            if not over and trained.rows < (trained.length or math.inf):
                 continue
             absent = only_in(trained, judged)
             if absent and self.once(judged.name):

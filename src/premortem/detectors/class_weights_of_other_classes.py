@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, RunEnded, Site
+from premortem.events import EpochEnded, EpochStarted, Event, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 _ALONG = 0.8  # correlation of the logarithms: weights are meant to go against the counts
@@ -39,29 +39,41 @@ class ClassWeightsOfOtherClasses(Detector):
     card = Card(
         code="PM427", name="class-weights-of-other-classes", family="data-labels", severity=Severity.WARNING
     )
-    listens = (LossCall, RunEnded)
+    listens = (LossCall, EpochStarted, EpochEnded, RunEnded)
 
     def __init__(self) -> None:
         self._weights: dict[Site | None, tuple[float, ...]] = {}
         self._counts: dict[Site | None, Counter[int]] = {}
+        self._trained = 0  # losses with a gradient that were reported
+        self._began: dict[int, int] = {}  # loader -> how many there were when its pass began
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LossCall):
+            self._trained += event.grad
             if event.weights and event.grad:
                 self._weights[event.at] = event.weights
             if event.at in self._weights and event.classes and event.grad and self.times(event.at) <= _MOST:
                 counts = self._counts.setdefault(event.at, Counter())
                 counts.update({int(label): number for label, number in event.classes.items()})
-        elif isinstance(event, RunEnded):
+        elif isinstance(event, EpochStarted):
+            self._began[event.loader] = self._trained
+        elif isinstance(event, RunEnded) or (isinstance(event, EpochEnded) and self._whole(event)):
             for at, weights in self._weights.items():
-                yield from self._judge(event, at, weights, self._counts.get(at, Counter()))
+                if not self.said(at):
+                    yield from self._judge(event, at, weights, self._counts.get(at, Counter()))
+
+    def _whole(self, event: EpochEnded) -> bool:
+        """Whether each batch of this pass was trained on: a part of sorted data has other counts."""
+        trained = self._trained - self._began.get(event.loader, self._trained)
+        return event.complete and trained >= event.batches > 0
 
     def _judge(
-        self, event: RunEnded, at: Site | None, weights: tuple[float, ...], counts: Counter[int]
+        self, event: Event, at: Site | None, weights: tuple[float, ...], counts: Counter[int]
     ) -> Iterator[Finding]:
         pairs = [(counts[k], w) for k, w in enumerate(weights) if counts[k] > 0 and w > 0]
         if counts.total() < _ENOUGH or not along(pairs):
             return
+        self.once(at)
         frequent = max(range(len(weights)), key=lambda k: counts[k])
         rare = min((k for k in range(len(weights)) if counts[k]), key=lambda k: counts[k])
         yield self.finding(

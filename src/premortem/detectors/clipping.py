@@ -117,7 +117,7 @@ class ClippingReachesNothing(FollowsClipping):
 
     def judge(self, event: Event, *, over: bool) -> Findings:
         # A norm that is not known (clipping by value, or on a device) may well be that of gradients.
-        if not over or any(place.late or place.timely > place.empty for place in self._places.values()):
+        if any(place.late or place.timely > place.empty for place in self._places.values()):
             return
         for at, place in self._places.items():
             if place.empty >= EMPTY and math.inf > place.largest > place.limit:

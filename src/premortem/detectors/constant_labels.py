@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import EpochEnded, Event, Forward, LossCall, RunEnded, Site
+from premortem.events import DataProfiled, EpochEnded, Event, Forward, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 _CLASSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
@@ -63,7 +63,7 @@ class ConstantLabels(Detector):
         explains_here=("target-out-of-reach", "unscaled-targets"),
         explains_later=("class-sorted-batches",),
     )
-    listens = (LossCall, Forward, EpochEnded, RunEnded)
+    listens = (LossCall, Forward, EpochEnded, DataProfiled, RunEnded)
 
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
@@ -85,7 +85,7 @@ class ConstantLabels(Detector):
         elif isinstance(event, LossCall):
             self._compared(event)
         elif isinstance(event, RunEnded) or (
-            isinstance(event, EpochEnded) and event.complete and self._trained_since
+            isinstance(event, (EpochEnded, DataProfiled)) and self._trained_since and whole(event)
         ):
             # Until the data has been seen once, sorted data looks the same.
             self._trained_since = False
@@ -129,3 +129,10 @@ class ConstantLabels(Detector):
                 labels=seen.labels,
             )
             return
+
+
+def whole(event: EpochEnded | DataProfiled) -> bool:
+    """Whether all of the training data has come by now. Drawn at random, a set is seen once its rows came several times over."""
+    if isinstance(event, EpochEnded):
+        return event.complete
+    return any(p.phase == "training" and 0 < THRICE * (p.length or p.rows) <= p.rows for p in event.profiles)

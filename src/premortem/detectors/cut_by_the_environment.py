@@ -81,15 +81,14 @@ class CutByTheEnvironment(Detector):
             self._profiled = event
         elif isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
-        elif isinstance(event, EpochEnded):
-            if not event.complete:
-                self._left[event.loader, event.batches] += 1
-        elif isinstance(event, RunEnded):
+        elif isinstance(event, EpochEnded) and not event.complete:
+            self._left[event.loader, event.batches] += 1
+        # What there is to know comes in any order.
+        if isinstance(event, (EnvironmentRead, DataProfiled, EpochEnded, RunEnded)):
             for variable in self._variables:
                 how = self._changed(variable)
-                if how:
+                if how and not self.over:
                     yield self._say(event, variable, how)
-                    return
 
     def _changed(self, variable: Variable) -> str:
         seen = self._profiled.profiles if self._profiled is not None else ()
@@ -105,10 +104,10 @@ class CutByTheEnvironment(Detector):
                 return f"{batches} of {loader.batches} batches in each pass"
         return ""
 
-    def _say(self, event: RunEnded, variable: Variable, how: str) -> Finding:
+    def _say(self, event: Event, variable: Variable, how: str) -> Finding:
         name = variable.file.rpartition("/")[2]
         asks = "The script asks" if name.endswith(".py") else f"`{name}`, line {variable.line}, asks"
-        return self.finding(
+        return self.last_word(
             event,
             f"{variable.name}={variable.value} is set in the environment, and the run trains on {how}",
             cause=f"{asks} for {variable.name}, and what it was given limits the training data.",

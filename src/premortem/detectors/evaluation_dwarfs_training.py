@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import DataProfiled, Event, RunEnded
+from premortem.events import DataProfiled
 from premortem.findings import Certainty, Finding, Severity
 from premortem.profile.between import phases
 from premortem.profile.facts import Profile
@@ -41,19 +41,10 @@ class EvaluationDwarfsTraining(Detector):
         severity=Severity.WARNING,
         explains=("same-batch-every-step",),
     )
-    listens = (DataProfiled, RunEnded)
+    listens = (DataProfiled,)
 
-    def __init__(self) -> None:
-        self._last: DataProfiled | None = None
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, DataProfiled):
-            self._last = event
-        elif self._last is not None:
-            yield from self._judge(event, self._last)
-
-    def _judge(self, event: Event, seen: DataProfiled) -> Iterator[Finding]:
-        pairs = list(phases(seen.profiles))
+    def observe(self, event: DataProfiled) -> Iterator[Finding]:
+        pairs = list(phases(event.profiles))
         for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
             others = [(judged.length or 0, judged) for other, judged in pairs if other is trained]

@@ -1,6 +1,7 @@
 import itertools
 
-from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, RunEnded, Site
 
@@ -27,6 +28,7 @@ class GraphsKeptAlive(Detector):
     """
 
     card = Card("PM251", "graphs-kept-alive", "memory-leak", Severity.ERROR).explaining("out-of-memory")
+    uses = (Epochs,)
     listens = (Backward, GraphWalked, OutOfMemory, RunEnded)
 
     def __init__(self) -> None:
@@ -51,7 +53,9 @@ class GraphsKeptAlive(Detector):
             self._kept.add(float(self._now))
             if event.inside[1]:
                 self._inside = event.inside
-            if self._now >= MANY and self._now >= 0.9 * self._backwards:
+            # What is kept for an epoch only is freed at its end.
+            least = SOME if self.fact(Epochs).between(0, event.step) >= TWICE else MANY
+            if self._now >= least and self._now >= 0.9 * self._backwards:
                 yield self._found(event)
         elif isinstance(event, OutOfMemory):
             self._out_of_memory = True

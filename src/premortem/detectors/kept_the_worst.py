@@ -61,10 +61,11 @@ class KeptTheWorst(Detector):
             if self._now.metrics or self._now.saved:
                 self._rounds.append(self._now)
                 self._now = Round()
+                yield from self._judge(event, over=False)
         elif isinstance(event, RunEnded):
             if self._now.metrics:
                 self._rounds.append(self._now)
-            yield from self._judge(event)
+            yield from self._judge(event, over=True)
 
     def _printed(self, line: LogLine) -> None:
         for place, ((label, _, value), names) in enumerate(zip(line.values, columns(line), strict=True)):
@@ -76,10 +77,13 @@ class KeptTheWorst(Detector):
                 self._names[key] = (label, way)
                 self._now.metrics[key] = value
 
-    def _judge(self, event: RunEnded) -> Findings:
+    def _judge(self, event: Event, *, over: bool) -> Findings:
         for path in dict.fromkeys(path for each in self._rounds for path in each.saved):
             kept = [path in each.saved for each in self._rounds]
-            if len(kept) < ROUNDS or all(kept):
+            if len(kept) < ROUNDS or all(kept) or self.said(path):
+                continue
+            # Saved again, and only at the worst: that is wrong whatever comes. One that was not saved again may be yet.
+            if not over and sum(kept[1:]) < TWICE:
                 continue
             courses = {key: course for key in self._names if (course := self._course(key))}
             if any(
@@ -91,6 +95,7 @@ class KeptTheWorst(Detector):
             for key, course in courses.items():
                 found = self._said(event, path, key, course, kept)
                 if found is not None:
+                    self.once(path)
                     yield found
                     break
 
@@ -107,7 +112,7 @@ class KeptTheWorst(Detector):
         return course
 
     def _said(
-        self, event: RunEnded, path: str, key: tuple[str, int], course: list[bool], kept: list[bool]
+        self, event: Event, path: str, key: tuple[str, int], course: list[bool], kept: list[bool]
     ) -> Finding | None:
         label, way = self._names[key]
         values = [each.metrics[key] for each in self._rounds]

@@ -1,9 +1,10 @@
 """A learning rate that is given in a way that does not work."""
 
 from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.schedules import Schedules
-from premortem.events import OptimizerBuilt, OptimizerStep, RunEnded
+from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded
 
 
 class LearningRateNotANumber(Detector):
@@ -61,13 +62,19 @@ class LearningRateStuck(Detector):
     card = Card("PM215", "learning-rate-stuck", "lr", Severity.ERROR).explaining(
         "updates-too-small", "learning-rate-zero"
     )
-    uses = (Optimizers, Schedules)
-    listens = (RunEnded,)
+    uses = (Epochs, Optimizers, Schedules)
+    listens = (*Epochs.LISTENS, RunEnded)
 
-    def observe(self, event: RunEnded) -> Findings:
+    def observe(self, event: Event) -> Findings:
+        # No warm-up takes half of a run.
+        if not isinstance(event, RunEnded) and event.step < 0.5 * self.fact(Epochs).whole(event.step):
+            return
         for key, own in self.fact(Schedules).own.items():
             small = 0 < own.rate <= PART * own.base
+            if self.said(key):
+                continue
             if own.calls >= LEAST and own.rewritten >= 0.9 * (own.calls - 1) and not own.changes and small:
+                self.once(key)
                 yield self.finding(
                     event,
                     f"the script set the learning rate {own.rewritten} times, always to {own.rate:.3g}; the optimizer was "

@@ -13,6 +13,9 @@ from premortem.events import (
     Site,
 )
 
+# Steps: a rate that the script sets by hand, it sets before the first one.
+_UNSCHEDULED = 50
+
 
 @dataclass
 class Rates:
@@ -62,6 +65,7 @@ class LearningRateZero(Detector):
             self._rates[event.optimizer] = Rates(event.at, groups, [group.lr for group in event.groups])
         elif isinstance(event, OptimizerStep):
             self._stepped(event)
+            yield from self._unscheduled(event)
         elif isinstance(event, ModelSeen):
             if event.copy_of is not None:
                 self._copies.add(event.model)
@@ -85,6 +89,15 @@ class LearningRateZero(Detector):
         known.ever += [False] * (len(event.lrs) - len(known.ever))
         for i, rate in enumerate(event.lrs):
             known.ever[i] = known.ever[i] or rate != 0  # nan: it is on the device
+
+    def _unscheduled(self, event: OptimizerStep) -> Findings:
+        """Nothing has ever set a rate, neither a scheduler nor the script: there is no warm-up to wait for."""
+        known, own = self._rates.get(event.optimizer), self.fact(Schedules).own.get(event.optimizer)
+        if known is None or own is None or own.rewritten or own.changes or self.said(event.optimizer):
+            return
+        if known.graded and known.steps >= _UNSCHEDULED and not any(known.ever) and not any(known.built):
+            self.once(event.optimizer)
+            yield self._all(event, event.optimizer, known)
 
     def _judge(self, event: Event) -> Findings:
         over = isinstance(event, RunEnded)

@@ -19,9 +19,9 @@ from premortem.events import (
     LossTested,
     Masked,
     NonFinite,
+    NonFiniteLost,
     OptimizerBuilt,
     OptimizerStep,
-    OverflowLost,
     StepStats,
     ZeroGrad,
 )
@@ -92,7 +92,7 @@ class MaskedNonFinite(Detector):
         LossTested,
         NonFinite,
         OptimizerBuilt,
-        OverflowLost,
+        NonFiniteLost,
         Forward,
     )
 
@@ -137,7 +137,7 @@ class MaskedNonFinite(Detector):
                 self._seen = None
         elif isinstance(event, OptimizerStep):
             yield from self._guarded(event)
-        elif isinstance(event, OverflowLost):
+        elif isinstance(event, NonFiniteLost):
             yield from self._losing(event)
         elif isinstance(event, Forward):
             if event.grad and (self._tested or self._skipped or self._waiting):
@@ -262,21 +262,28 @@ class MaskedNonFinite(Detector):
             message = f"{self._dropped} batches gave {gave} not finite, and the script left them out"
             yield replace(self._said(event, message, skips=True), severity=Severity.WARNING)
 
-    def _losing(self, event: OverflowLost) -> Iterator[Finding]:
+    def _losing(self, event: NonFiniteLost) -> Iterator[Finding]:
         self._lost += 1
         if self._lost >= TWICE:
             self.over = True
             origin = event.origin
+            divided = event.by == "div"
+            left = event.by in ("index", "masked_select")
+            replaced = "a mask left it out" if left else f"`{event.by}` replaced it"
+            how = "a division made 0 of it" if divided else replaced
             yield self.finding(
                 event,
-                f"{sentence(origin)}, and a division made 0 of it: loss and gradients look sound",
-                cause="What was divided by it is 0 for those samples, so they teach nothing, and nothing shows it.",
+                f"{sentence(origin)}, and {how}: loss and gradients look sound",
+                cause="What was divided by it is 0 for those samples, so they teach nothing, and nothing shows it."
+                if divided
+                else "Those values are not what the code computes for all others, and nothing shows it.",
                 remedy=advice(origin),
                 at=origin.at,
                 module=origin.module or None,
                 severity=Severity.WARNING,
                 certainty=certainty(origin),
-                family="numerics-overflow",
+                family="numerics-overflow" if divided else None,
+                masked_by=None if divided else event.by,
                 **evidence(origin),
             )
 

@@ -1,7 +1,7 @@
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.schedules import Schedule, Schedules
-from premortem.events import RunEnded
+from premortem.events import Event, RunEnded
 
 
 class SchedulerNeverStepped(Detector):
@@ -26,17 +26,20 @@ class SchedulerNeverStepped(Detector):
         "learning-rate-zero", "updates-too-small"
     )
     uses = (Epochs, Schedules)
-    listens = (RunEnded,)
+    listens = (*Epochs.LISTENS, RunEnded)
 
-    def observe(self, event: RunEnded) -> Findings:
+    def observe(self, event: Event) -> Findings:
         idle = [
-            s
-            for s in self.fact(Schedules).of.values()
-            if s.built is not None and not s.stepped and not s.moved
+            (key, s)
+            for key, s in self.fact(Schedules).of.items()
+            if s.built is not None and not s.stepped and not s.moved and not self.said(key)
         ]
-        for schedule in idle if event.reason == "finished" else ():
+        if isinstance(event, RunEnded) and event.reason != "finished":
+            return
+        for key, schedule in idle:
             epochs = self.fact(Epochs).between(schedule.built or 0, event.step)
-            if not had_its_chance(schedule, epochs):
+            over = isinstance(event, RunEnded) or too_late(schedule, epochs, self.fact(Epochs).planned)
+            if not over or not had_its_chance(schedule, epochs) or not self.once(key):
                 continue
             rate = max(schedule.rates, default=0.0)
             yield self.finding(
@@ -59,3 +62,15 @@ def had_its_chance(schedule: Schedule, epochs: int) -> bool:
     if schedule.kind == "SWALR" or schedule.trained < 10:
         return False
     return epochs >= least or (epochs < 2 and schedule.trained >= 200)
+
+
+def too_late(schedule: Schedule, epochs: int, planned: int | None) -> bool:
+    """Not even half of the schedule can be made in the epochs that are left, if it is called from now on.
+
+    Some scripts begin to call it only after a warm-up; until then it is not known that they never will.
+    """
+    if schedule.horizon is None or planned is None or not epochs:
+        return False
+    counts_epochs = schedule.horizon <= 1.2 * planned
+    calls = (planned - epochs) * (1.0 if counts_epochs else schedule.trained / epochs)
+    return calls < 0.5 * schedule.horizon

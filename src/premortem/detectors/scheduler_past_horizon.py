@@ -2,10 +2,13 @@ import math
 from dataclasses import dataclass
 
 from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
+from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.schedules import Schedules
 from premortem.events import Event, OptimizerStep, RunEnded
 
-# Steps at rate 0: a schedule that ends a bit early, or a phase that waits for another one, has fewer.
+_LEAST = 20  # steps at rate 0: a schedule that ends a bit early has fewer
+_SHARE = 0.25  # of the run: a tail of it at rate 0 is a choice of some schedules
+# A phase that waits for another one, at a rate that may rise again, has fewer.
 _IDLE = 50
 
 
@@ -44,7 +47,7 @@ class SchedulerPastHorizon(Detector):
     card = Card("PM204", "scheduler-past-horizon", "scheduler", Severity.ERROR).explaining(
         *STILL, "learning-rate-zero"
     )
-    uses = (Schedules,)
+    uses = (Epochs, Schedules)
     listens = (OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
@@ -71,14 +74,14 @@ class SchedulerPastHorizon(Detector):
         if not rates:
             return
         known = self._rates.setdefault(event.optimizer, Rate())
-        known.steps += 1
+        known.steps += 1 + event.rested
         known.peak = max(known.peak, *rates)
         if any(rates):
             known.zero_since = None
         elif known.zero_since is None and known.peak > 0:
             known.zero_since = known.steps
-        if known.zero_since is not None and known.idle > max(_IDLE, known.steps / 2):
-            yield from self._dead_end(event)  # whatever comes, most of the run so far has learnt nothing
+        if known.zero_since is not None and self._for_good(event, known):
+            yield from self._dead_end(event)
         if min(rates) < 0 and self.once(event.optimizer):
             kind, at = self.fact(Schedules).who_sets(event.optimizer, event.at)
             yield self.finding(
@@ -91,10 +94,16 @@ class SchedulerPastHorizon(Detector):
                 peak=known.peak,
             )
 
+    def _for_good(self, event: OptimizerStep, known: Rate) -> bool:
+        """Whatever comes: the schedule cannot raise the rate again, or enough of the run was made without one."""
+        if self.fact(Schedules).final(event.optimizer):
+            return True
+        return known.idle > max(_IDLE, min(known.steps / 2, _SHARE * self.fact(Epochs).whole(event.step)))
+
     def _dead_end(self, event: Event) -> Findings:
         for key, rate in self._rates.items():
             idle = rate.idle
-            if idle >= 20 and idle > 0.25 * rate.steps and not self.said(key):
+            if idle >= _LEAST and idle > _SHARE * rate.steps and not self.said(key):
                 self.once(key)
                 kind, at = self.fact(Schedules).who_sets(key)
                 yield self.finding(

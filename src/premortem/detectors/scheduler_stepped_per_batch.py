@@ -87,6 +87,8 @@ def consumed(schedule: Schedule, epochs: int, planned: int | None, *, over: bool
             or (over and (decayed_in_steps(schedule, epochs) or decayed_by_factor(schedule, epochs)))
             or ""
         )
+    if schedule.final and epochs and per_epoch >= 4:
+        return faded(schedule, wait=max(schedule.fall, per_epoch))  # and so it stays
     return faded(schedule, wait=max(3 * schedule.fall, 50.0)) if over and epochs < 2 else ""
 
 

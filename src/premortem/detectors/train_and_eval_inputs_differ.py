@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from statistics import fmean, median
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import EvaluationEnded, Event, Forward, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
@@ -90,6 +90,8 @@ class TrainAndEvalInputsDiffer(Detector):
             self._compared(event)
         elif isinstance(event, EvaluationEnded):
             yield from self._evaluated(event)
+            if not self.over and self.times("evaluations") >= TWICE:
+                yield from self._target_scales(event)
         elif isinstance(event, RunEnded):
             yield from self._target_scales(event)
 
@@ -161,7 +163,7 @@ class TrainAndEvalInputsDiffer(Detector):
         ]
         return bool(pairs) and all(median(e[-8:]) < 1.5 * abs(median(t[-16:])) for t, e in pairs)
 
-    def _target_scales(self, event: RunEnded) -> Iterator[Finding]:
+    def _target_scales(self, event: Event) -> Iterator[Finding]:
         for (fn, grad), given in self._targets.items():
             known = self._targets.get((fn, True))
             if grad or known is None or len(known.means) < 8 or len(given.means) < 2:

@@ -200,10 +200,12 @@ class NonFinite(Event):
 
 
 @dataclass(slots=True, kw_only=True)
-class OverflowLost(Event):
-    """Numbers on the way to the loss grew too large for their type, and a division made 0 of them: all that arrived is finite."""
+class NonFiniteLost(Event):
+    """What was not finite on the way to the loss became finite again, so that all that arrived is: an overflow became 0 in a
+    division, or the script itself replaced what is not finite."""
 
     origin: NonFinite
+    by: str = "div"  # the operation that hid it
 
 
 @dataclass(slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class Variable(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class EnvironmentRead(Event):
-    """What steers the script from its environment; told once, when it has trained or is over."""
+    """What steers the script from its environment; told after its first step, and at the end when there is more."""
 
     variables: tuple[Variable, ...]
 

@@ -3,7 +3,8 @@
 Three parties look. Whoever asks for a signature, a name or the source (`inspect`, pickles, documentation) gets the
 original's. A traceback does not show our frames: they are taken off while the exception passes (Python 3.10 cannot do
 that). And `warnings.warn(..., stacklevel=2)` blames the caller, which must be the user's line and not ours: `warnings`
-skips the frames of the import system, by the name of their file, so ours have such a name.
+skips the frames of the import system, by the name of their file, so ours have such a name. A function of C's blames the frame that
+called it, whatever its name is: for that call there is a frame which has the file, the line and the globals of the user's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,35 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _CALLED = f"torch{os.sep}_ops.py"
 _UNSEEN = "<frozen importlib._bootstrap of premortem>"
+
+
+_HERE = "<called at the user's line>"
+_MOST_LINES = 4096
+_lines: dict[tuple[int, int], tuple[types.CodeType, Callable[..., Any]]] = {}  # by code and line
+
+
+def at_the_users_line(original: Any) -> Any:
+    """A function of C's, called as if the user's own line had called it: a warning of its own names that line."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        while frame.f_back is not None and is_ours(frame):
+            frame = frame.f_back
+        code, line = frame.f_code, frame.f_lineno or 0
+        known = _lines.get((id(code), line))
+        if known is None:
+            if len(_lines) >= _MOST_LINES:
+                _lines.clear()
+            made = _call.__code__.replace(co_filename=code.co_filename, co_firstlineno=line, co_name=_HERE)
+            known = _lines[id(code), line] = (code, types.FunctionType(made, frame.f_globals))
+        return known[1](original, args, kwargs)
+
+    return functools.update_wrapper(passes_on(call), original)
+
+
+# fmt: off
+def _call(function: Any, args: Any, kwargs: Any) -> Any: return function(*args, **kwargs)  # one line: the user's
+# fmt: on
 
 
 def passes_on(function: F) -> F:
@@ -75,6 +105,8 @@ def forget_our_frames(error: BaseException) -> None:
 
 
 def is_ours(frame: types.FrameType) -> bool:
+    if frame.f_code.co_name == _HERE:
+        return True
     # By the module's name rather than its folder: a script that lies beside premortem is the user's.
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and name.partition(".")[0] == "premortem"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from premortem.points.disguise import dress, forget_our_frames, passes_on
+from premortem.points.disguise import at_the_users_line, dress, forget_our_frames, passes_on
 
 Make = Callable[[Any], Any]
 Guard = Callable[[], bool]
@@ -140,7 +140,9 @@ class Point:
         return call
 
     def _original(self) -> Any:
-        return self.original.__get__(None, self.owner) if self._static else self.original
+        if self._static:
+            return self.original.__get__(None, self.owner)
+        return at_the_users_line(self.original) if isinstance(self.switch, StandIn) else self.original
 
     def _dressed(self, original: Any) -> Any:
         def switch(*args: Any, **kwargs: Any) -> Any:

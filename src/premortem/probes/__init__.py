@@ -66,6 +66,7 @@ class Attachment:
         self.op_audit = OpAudit(session, models, recent)
         self.pairs = Pairs(session, models)
         self.nonfinite_origin = nonfinite_origin = NonFiniteOrigin(session, models, self.optimizers, recent)
+        self.op_audit.suspects.append(nonfinite_origin.microscope_schedule.suspect)
         byhand = ByHand(session, self.optimizers, models)
         self.backwards = Backwards(session, self.optimizers, models, byhand, nonfinite_origin)
         self.stats = Stats(
@@ -142,6 +143,8 @@ class Attachment:
         if step == 1:
             with self.session.looking_at("reading"):
                 self.reading.tell()
+            with self.session.looking_at("steering"):
+                self.steering.tell()
         self.models.step_ended()
         self.backwards.step_ended()
         self.nonfinite_origin.step_ended()

@@ -22,11 +22,13 @@ from premortem.probes.session import Session, is_user_code, user_site
 
 WATCHED = ("isnan", "isinf", "isfinite")
 _LOOKS = 256  # into the variables of a loop that calls its model several times before it goes back;
+_LARGE = 1 << 20  # values; larger tensors are not searched
 _THEN = 32  # ... after these one of so many times
 
 
 class Questions:
     def __init__(self, session: Session, models: Models, origin: NonFiniteOrigin) -> None:
+        self._suspicious = 0
         self.session = session
         self.models = models
         self.origin = origin
@@ -48,6 +50,9 @@ class Questions:
             if args and (is_loss(args[0]) or session.in_backward):
                 with session.looking_at("questions"):
                     self._asked(args[0])
+            elif args and self._suspicious < _LOOKS and session.scope is None and are_values(args[0]):
+                with session.looking_at("questions"):
+                    self._suspect(args[0].detach())
             return result
 
         return wrapper
@@ -58,6 +63,12 @@ class Questions:
             self._tell(tensor, float(tensor.detach()))
         elif self.session.in_backward and isinstance(tensor, torch.Tensor):
             self.origin.asked_about_gradient(tensor, user_site())
+
+    def _suspect(self, values: torch.Tensor) -> None:
+        """Someone asks which values are finite, and some are not: perhaps it is to replace them. Masks are -inf on purpose."""
+        self._suspicious += 1
+        if float(values.sum()) != float(values.sum()) or bool((values == math.inf).any()):
+            self.origin.microscope_schedule.suspect()
 
     def _called(self, model: Any, grad: bool, tensors: list[torch.Tensor]) -> None:
         """A model is called, and no backward pass came since its last call: was there a loss?"""
@@ -89,6 +100,17 @@ def is_loss(tensor: Any) -> bool:
         and tensor.numel() == 1
         and tensor.device.type == "cpu"
         and not tensor.is_complex()
+    )
+
+
+def are_values(tensor: Any) -> bool:
+    """Of many, in a forward pass; gradients are looked at elsewhere."""
+    return (
+        isinstance(tensor, torch.Tensor)
+        and tensor.is_floating_point()
+        and tensor.device.type == "cpu"
+        and 1 < tensor.numel() <= _LARGE
+        and torch.is_grad_enabled()
     )
 
 

@@ -40,6 +40,7 @@ _SELDOM = 4  # steps for each evaluation, at least
 _AGAIN = 0.7  # of the rows that came had come before
 _HELD = 64  # batches of one step that is not made yet
 _TOLD = 6  # times before the end
+_ROUNDS = 4  # passes over a training set, after which it is told once: drawn at random, one row in fifty is missing then
 
 
 class Stream:
@@ -60,6 +61,7 @@ class Stream:
         self.last_look = -1
         self.seen: set[tuple[int, int]] = set()  # memory that could be a whole set, or one batch of it
         self.visits = 0  # evaluations
+        self.whole = False  # it was told after it had come several times over
         self.last_step = -1
         self.largest = 0  # rows of the largest evaluation
         self.current = 0
@@ -88,6 +90,10 @@ class Stream:
         put(self.sample, rows, labels[0] if labels else None, self.sample.rows, sources)
         if labels and labels[1]:
             self.sample.count(f"{value:g}" for value in labels[0])
+
+    @property
+    def came_often(self) -> bool:
+        return 0 < _ROUNDS * (self.length or 0) <= self.sample.rows
 
     def sources(self, opened: list[str], rows: int) -> list[str]:
         """The file of each row: one was opened for each, or one that holds many and is read from until the next is opened."""
@@ -294,9 +300,12 @@ class Inflow:
     def _tell_if_due(self) -> None:
         trained = sum(stream.sample.rows for stream in self._streams.values() if stream.training)
         judged = sum(stream.visits for stream in self._streams.values() if not stream.training)
+        whole = [s for s in self._streams.values() if s.training and not s.whole and s.came_often]
         if self._told < _TOLD and (
-            trained >= self._next or (judged and self._told < 2 and trained >= _FIRST // 8)
+            trained >= self._next or whole or (judged and self._told < 2 and trained >= _FIRST // 8)
         ):
+            for stream in whole:
+                stream.whole = True
             self._next = 8 * max(trained, self._next)
             self._told += 1
             self.tell()

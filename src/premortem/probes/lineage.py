@@ -24,12 +24,38 @@ _ABSORBING = frozenset(
 _LOSING = frozenset({"div", "reciprocal", "rsqrt"})
 
 
+# They replace what is not finite, and nothing else.
+_HIDING = frozenset({"nan_to_num", "fmin", "fmax", "nansum", "nanmean"})
+# They replace, or leave out, what a mask says.
+_BY_MASK = frozenset(
+    {
+        "where",
+        "masked_fill",
+        "index_put",
+        "_index_put_impl",
+        "index",
+        "masked_select",
+        "masked_scatter",
+        "mul",
+    }
+)
+# At 0 these are infinite, and who replaces that knows it: the inverse degree of a node without neighbours.
+_POLES = frozenset({"div", "reciprocal", "rsqrt", "pow", "log", "log2", "log10", "log1p"})
+
+
 class Candidate(NamedTuple):
     """A value that is not finite and that no other such value explains."""
 
     event: NonFinite
     constant: bool = False  # it is meant to be so
     trained: bool = False  # made of what gets gradients
+
+    @property
+    def computed(self) -> bool:
+        """An operation made it of finite numbers, and not at a pole of plain data."""
+        if self.constant or self.event.stage not in ("forward", "backward"):
+            return False
+        return self.trained or self.event.made == "nan" or self.event.op not in _POLES
 
 
 class Lineage:
@@ -43,9 +69,13 @@ class Lineage:
         # Finite memory, computed from numbers that were too large for their type.
         self._absorbed: dict[int, tuple[StorageWeakRef, frozenset[int]]] = {}
         self._lost: set[int] = set()  # candidates that a division made 0 of
+        # Masks that were made by asking which values are finite,
+        self._asked: dict[int, tuple[StorageWeakRef, frozenset[int]]] = {}
+        # ... and finite memory in which such values were replaced, with the operation that did it.
+        self._hidden: dict[int, tuple[StorageWeakRef, frozenset[tuple[int, str]]]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._memory or self._absorbed)
+        return bool(self._memory or self._absorbed or self._hidden)
 
     def register(self, event: NonFinite, *, constant: bool = False, trained: bool = False) -> int:
         if len(self.candidates) < _MOST_CANDIDATES:
@@ -89,6 +119,35 @@ class Lineage:
             memory = tensor.untyped_storage()
             self._absorbed[memory._cdata] = (StorageWeakRef(memory), frozenset(numbers))
 
+    def masked(self, op: str, operands: Iterable[torch.Tensor], made: Iterable[torch.Tensor]) -> None:
+        """A finite result, or a mask. Where a mask asks which values are finite, what it replaces is hidden."""
+        keys = [storage(operand) for operand in operands]
+        broken = {number for key in keys if key in self._memory for number in self._memory[key][1]}
+        asked = {number for key in keys if key in self._asked for number in self._asked[key][1]}
+        hidden = {pair for key in keys if key in self._hidden for pair in self._hidden[key][1]}
+        if op in _HIDING:
+            hidden |= {(number, op) for number in broken}
+        elif op in _BY_MASK and asked:
+            hidden |= {(number, op) for number in broken & asked}
+        for tensor in made:
+            memory = tensor.untyped_storage()
+            if tensor.dtype == torch.bool and (broken or asked):
+                self._asked[memory._cdata] = (StorageWeakRef(memory), frozenset(broken | asked))
+            elif hidden and tensor.is_floating_point():
+                self._hidden[memory._cdata] = (StorageWeakRef(memory), frozenset(hidden))
+
+    def hidden(self, tensors: Iterable[torch.Tensor]) -> tuple[NonFinite, str] | None:
+        """The first computed value that was replaced on the way to these, which are finite, and the operation that did it."""
+        held = (self._hidden.get(storage(tensor)) for tensor in tensors)
+        found = sorted(
+            pair
+            for known in held
+            if known is not None
+            for pair in known[1]
+            if self.candidates[pair[0]].computed
+        )
+        return (self.candidates[found[0][0]].event, found[0][1]) if found else None
+
     def behind(self, operands: Iterable[torch.Tensor]) -> set[int]:
         """The overflows that these finite numbers were computed from."""
         known = (self._absorbed.get(storage(operand)) for operand in operands)
@@ -107,7 +166,7 @@ class Lineage:
 
     def prune(self) -> None:
         """A step is over: only what still lives can harm a later one."""
-        self._absorbed, self._lost = {}, set()
+        self._absorbed, self._lost, self._asked, self._hidden = {}, set(), {}, {}
         living = {key: held for key, held in self._memory.items() if not held[0].expired()}
         used = sorted({number for _, numbers in living.values() for number in numbers})
         renumbered = {old: new for new, old in enumerate(used)}

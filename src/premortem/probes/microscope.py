@@ -80,6 +80,7 @@ class Microscope(TorchDispatchMode):
         self._places: dict[int, Place] = {}  # number of an autograd node -> where it was made
         self._leaves: list[torch.Tensor] = []  # that the backward pass is about to give gradients
         self._found: NonFinite | None = None
+        self._hidden: tuple[NonFinite, str] | None = None  # on the way to a loss that arrived finite
 
     def step_passed(self) -> None:
         """Of a look at a whole run: the step is over, but what it made non-finite may live on."""
@@ -87,10 +88,13 @@ class Microscope(TorchDispatchMode):
         self._places.clear()
         self._leaves, self._found = [], None
 
-    def lost(self) -> NonFinite | None:
-        """Of a step in which everything arrived finite: numbers that grew too large, and became 0 in a division. What
-        was divided teaches nothing, and nothing shows it."""
-        return None if self._found is not None else self._lineage.lost()
+    def lost(self, gradients: list[torch.Tensor]) -> tuple[NonFinite, str] | None:
+        """Of a step in which everything arrived finite, these gradients too: numbers that grew too large, and became 0 in
+        a division; or that the script replaced. What was divided or replaced teaches nothing, and nothing shows it."""
+        if self._found is not None:
+            return None
+        divided = self._lineage.lost()
+        return (divided, "div") if divided is not None else self._hidden or self._lineage.hidden(gradients)
 
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
         """How the first non-finite loss, gradient or update came into being; or this very tensor."""
@@ -141,6 +145,7 @@ class Microscope(TorchDispatchMode):
             with self._look():
                 roots = tensors_in(tensors)
                 self._arrived(roots)
+                self._hidden = self._hidden or self._lineage.hidden(roots)
                 self._leaves = [leaf for root in roots[:4] for leaf in walk(root).leaves]
             result = original(tensors, *args, **kwargs)
             self.certificate()
@@ -281,7 +286,10 @@ class Microscope(TorchDispatchMode):
         elif self._lineage:
             for tensor in written:
                 self._lineage.ended(tensor)
-            self._lineage.followed(kind.op, readable(list(given.values())), made)
+            operands = list(readable(list(given.values())))
+            self._lineage.followed(kind.op, operands, made)
+            if torch._C._current_autograd_node() is None:  # torch's own derivatives know what they replace
+                self._lineage.masked(kind.op, masks_too(given), [*made, *masks_in(result)])
 
     def _broke(self, done: Executed) -> None:
         lineage, optimizer = self._lineage, self._stepping()
@@ -348,3 +356,15 @@ class Microscope(TorchDispatchMode):
         if parameter is not None and found is not None:
             name = found.parameter or self.directory.holder(parameter)
             self._found = replace(found, parameter=name)
+
+
+def masks_in(result: Any) -> list[torch.Tensor]:
+    return [result] if isinstance(result, torch.Tensor) and result.dtype == torch.bool else []
+
+
+def masks_too(given: dict[str, Any]) -> list[torch.Tensor]:
+    """What an operation was given, masks and lists of masks included."""
+    flat = [
+        one for value in given.values() for one in (value if isinstance(value, (list, tuple)) else [value])
+    ]
+    return [one for one in flat if isinstance(one, torch.Tensor) and one.layout == torch.strided]

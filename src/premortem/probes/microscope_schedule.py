@@ -17,6 +17,7 @@ from premortem.probes.session import Session
 
 _FIRST_STEPS = 2
 _STEPS = 16  # after an alarm
+_MOST_HIDDEN = 3  # alarms for what the script replaces: much of that is meant
 _MOST_ALARMS = 4  # a run that is never finite must not crawl to its end
 _MOST_FORWARDS = 64  # without a step: this is no training
 # Before that, torch raises when a higher-order operator runs under a mode.
@@ -35,7 +36,7 @@ class MicroscopeSchedule:
         self.scope: Microscope | None = None
         self._until = _FIRST_STEPS if _HARMLESS else 0
         self._directory = Directory()
-        self._alarms = 0
+        self._alarms = self._suspected = 0
         self._satisfied = False
         self._forwards = 0
 
@@ -54,6 +55,12 @@ class MicroscopeSchedule:
             return
         if self.session.step >= self._until and self._alarms < _MOST_ALARMS:
             self._alarms += 1
+            self._until = self.session.step + _STEPS
+
+    def suspect(self) -> None:
+        """The script replaces what is not finite: was it computed, and does it reach the loss?"""
+        if self.session.step >= self._until and self._suspected < _MOST_HIDDEN:
+            self._suspected += 1
             self._until = self.session.step + _STEPS
 
     def consider(self) -> None:
@@ -77,8 +84,8 @@ class MicroscopeSchedule:
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
         return self.scope.certificate(of) if self.scope is not None else None
 
-    def lost(self) -> NonFinite | None:
-        return self.scope.lost() if self.scope is not None else None
+    def lost(self, gradients: list[torch.Tensor]) -> tuple[NonFinite, str] | None:
+        return self.scope.lost(gradients) if self.scope is not None else None
 
     def satisfied(self) -> None:
         """The certificate is written: no more of this failure."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import Masked, NonFinite, OverflowLost, Samples, Site
+from premortem.events import Masked, NonFinite, NonFiniteLost, Samples, Site
 from premortem.probes.frame_variables import variables
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
@@ -27,6 +27,7 @@ from premortem.probes.operation_words import finite
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.recent_data import Recent
 from premortem.probes.session import Session, is_user_code
+from premortem.probes.zeroed_divisions import ZeroedDivisions
 
 _MOST_CASES = 16
 _LARGE = 1 << 24  # elements; larger tensors are not searched for rows
@@ -43,6 +44,7 @@ class NonFiniteOrigin:
         self.targets: deque[weakref.ref[torch.Tensor]] = deque(maxlen=8)  # of the last loss calls
         self.cases = 0
         self.microscope_schedule = MicroscopeSchedule(session, models)
+        self.divisions = ZeroedDivisions(session, self.microscope_schedule.suspect)
         self._open = False  # since the last finite step
         self._certified = False  # ... and the microscope has seen it
         self.loss_broken = False  # one that was sent backward since the last step
@@ -57,7 +59,10 @@ class NonFiniteOrigin:
     # -- around backward ------------------------------------------------------------------
 
     def before(self, loss: torch.Tensor, at: Site | None) -> None:
-        if loss.numel() != 1 or loss.is_complex() or not self._may_read(loss):
+        if loss.numel() != 1 or loss.is_complex():
+            return
+        self.divisions.before(loss)
+        if not self._may_read(loss):
             return
         value = float(loss.detach())
         if math.isfinite(value):
@@ -112,8 +117,9 @@ class NonFiniteOrigin:
         seen = self.microscope_schedule.certificate()
         if seen is not None and seen.stage == "update":
             self._tell(lambda: self._as_event(seen, None))
-        elif seen is None and (lost := self.microscope_schedule.lost()) is not None:
-            self.session.emit(OverflowLost(step=self.session.step, at=lost.at, origin=lost))
+        elif seen is None and (lost := self.microscope_schedule.lost(self._given_gradients())) is not None:
+            origin, by = lost
+            self.session.emit(NonFiniteLost(step=self.session.step, at=origin.at, origin=origin, by=by))
         self.loss_broken = False
         self.microscope_schedule.step_ended()
 
@@ -243,6 +249,11 @@ class NonFiniteOrigin:
         numbers = [tensor for tensor in drawn if tensor.is_floating_point()]
         looked = all(tensor.device.type == "cpu" and tensor.numel() <= _LARGE for tensor in numbers)
         return bool(numbers) and looked and all(broken_rows(tensor) is None for tensor in numbers)
+
+    def _given_gradients(self) -> list[torch.Tensor]:
+        """What the step was made with; a script may have set it itself."""
+        parameters = [ref() for track in self.optimizers.tracks.values() for ref in track.sentinels]
+        return [p.grad for p in parameters if p is not None and p.grad is not None]
 
     def _gradients(self) -> list[torch.Tensor]:
         found: list[torch.Tensor] = []

@@ -11,6 +11,7 @@ import functools
 import math
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +67,9 @@ class OpAudit:
         self.cut_at: Counter[Site | None] = Counter()
         self._audited = Subscriptions(session.listening, passing=True)
         self._masks = Subscriptions(session.listening, passing=True)
+        self.suspects: list[
+            Callable[[], None]
+        ] = []  # called when what is not finite was replaced, and no one looked
 
     def install(self) -> None:
         self.models.before_forward.append(self.first_focus)
@@ -103,7 +107,7 @@ class OpAudit:
             self._masks.end()
             return
         for owner in (torch, torch.Tensor):
-            for name in ("nan_to_num", "nan_to_num_", "nanmean", "nansum"):
+            for name in ("nan_to_num", "nan_to_num_", "nanmean", "nansum", "fmin", "fmax"):
                 if hasattr(owner, name):
                     mask = functools.partial(self._masking, name.rstrip("_"))
                     self._masks.add(owner, name, mask, guarded=True)
@@ -336,18 +340,21 @@ class OpAudit:
     def _masking(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self.session.looking_at("lens"):
-                self._masked(op, args[0] if args else kwargs.get("input"))
+                self.masked(op, args[0] if args else kwargs.get("input"))
             return original(*args, **kwargs)
 
         return wrapper
 
-    def _masked(self, op: str, tensor: Any) -> None:
+    def masked(self, op: str, tensor: Any) -> None:
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
             return
         if tensor.device.type != "cpu" and not self.session.auditing:
             return
         bad = int((~torch.isfinite(tensor.detach())).sum())
         if bad:
+            if self.session.scope is None:
+                for suspect in self.suspects:
+                    suspect()
             seen = self.session.scope.certificate(tensor) if self.session.scope is not None else None
             if seen is not None and seen.stage != "weights":  # nothing of it may arrive anywhere else
                 self.session.emit(replace(seen, step=self.session.step))

@@ -33,12 +33,9 @@ class Steering:
     def __init__(self, session: Session, reading: FileReading) -> None:
         self.session = session
         self.reading = reading
-        self._over = False
+        self._told: set[str] = set()
 
     def tell(self) -> None:
-        if self._over:
-            return
-        self._over = True
         set_here = {name: value for name, value in os.environ.items() if may_steer(name, value)}
         found = {
             variable.name: variable
@@ -47,7 +44,8 @@ class Steering:
         }
         configs = [path for path in self.reading.files() if Path(path).suffix.lower() in CONFIGS]
         found |= {variable.name: variable for path in configs[:_MOST_FILES] for variable in put_in(path)}
-        if found:
+        if not found.keys() <= self._told:
+            self._told = set(found)
             self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))
 
 

@@ -37,6 +37,7 @@ class Capsules:
         cwd: str,
         promised: Callable[[Path, int], None],
         written: Callable[[Path], None],
+        withdrawn: Callable[[Path], None] = lambda _path: None,
         most_mib: float | None = None,
     ) -> None:
         self.attachment = attachment
@@ -44,12 +45,14 @@ class Capsules:
         self.argv = argv
         self.cwd = cwd
         self.promised = promised  # told at once where it will be,
-        self.written = written  # ... and at the end of a step that it is there
+        self.written = written  # ... and at the end of a step that it is there,
+        self.withdrawn = withdrawn  # ... or that it will never be
         self.most = int((most_mib if most_mib is not None else _limit()) * (1 << 20))
         self.count = 0
         self._last = -9
         self._threads: list[threading.Thread] = []
         self._stored: deque[Path] = deque()  # written, and not yet told
+        self._failed: deque[Path] = deque()
         self.guard = getattr(attachment, "guard", None)
         if self.guard is not None:
             self.guard.listeners.append(self.refused)
@@ -120,11 +123,14 @@ class Capsules:
             capsule.save(path)
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             self.attachment.session.fault("capsule", error)
+            self._failed.append(path)
             return
         if told:
             self._stored.append(path)
 
     def _tell(self) -> None:
+        while self._failed:
+            self.withdrawn(self._failed.popleft())
         while self._stored:
             self.written(self._stored.popleft())
 

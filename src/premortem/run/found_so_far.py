@@ -45,8 +45,11 @@ class FoundSoFar:
             return None  # `count_the_rest` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
         finding = proved(self._silence.apply(finding), self._suspicions)
-        if any(is_same(known, finding) for known in self.all):
+        # At the place that lint reports for it, it may be one that is known.
+        here = self._identity(finding)
+        if any(is_same(known, finding) for known in self.all) or (here != same and here in self._known):
             return None
+        self._known.add(here)
         self.all = [*without_surpassed(self.all, finding), finding]
         return finding
 
@@ -75,6 +78,11 @@ class FoundSoFar:
     def promise(self, capsule: Path) -> None:
         self.capsules.append(capsule)
         self.all = [with_capsule(finding, self.capsules) for finding in self.all]
+
+    def withdraw(self, capsule: Path) -> None:
+        """It could not be written after all: no finding points to it."""
+        self.capsules = [path for path in self.capsules if path != capsule]
+        self.all = [without_capsule(finding, capsule) for finding in self.all]
 
     def unexplained(self, capsule: Path) -> bool:
         """Whether running that step again would show anything new."""
@@ -113,13 +121,23 @@ def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
     """A finding about numbers points to the capsule of the step it is about."""
     if "capsule" in finding.evidence or not finding.family.startswith(("numerics", "exploding")):
         return finding
-    step = of_which(finding.step, map(step_of, capsules))
+    step = of_which(finding, map(step_of, capsules))
     path = next((path for path in capsules if step_of(path) == step), None)
     if path is None:
         return finding
-    proof = f"`premortem replay {short(path)}` runs that step again, with one thing changed at a time."
-    remedy = f"{finding.remedy} {proof}".strip()
+    remedy = f"{finding.remedy} {how_to_replay(path)}".strip()
     return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
+
+
+def without_capsule(finding: Finding, capsule: Path) -> Finding:
+    if finding.evidence.get("capsule") != str(capsule):
+        return finding
+    rest = {name: fact for name, fact in finding.evidence.items() if name != "capsule"}
+    return replace(finding, remedy=finding.remedy.replace(how_to_replay(capsule), "").strip(), evidence=rest)
+
+
+def how_to_replay(capsule: Path) -> str:
+    return f"`premortem replay {short(capsule)}` runs that step again, with one thing changed at a time."
 
 
 def step_of(capsule: Path) -> int:

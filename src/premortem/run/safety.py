@@ -28,7 +28,9 @@ def capsules(
 ) -> Capsules:
     """Of steps that fail."""
     folder = journal.path.parent / "capsules"
-    return Capsules(attachment, folder, argv, cwd, lambda path, _step: found.promise(path), on_capsule)
+    return Capsules(
+        attachment, folder, argv, cwd, lambda path, _step: found.promise(path), on_capsule, found.withdraw
+    )
 
 
 def safekeeping(

@@ -6,6 +6,7 @@ with the number of the epoch, or evaluates at the end of each.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 
 from premortem.detectors.shared.facts import Fact
@@ -88,6 +89,11 @@ class Epochs(Fact):
         if len(counted) >= 2:
             return counted
         return self._evaluations if len(self._evaluations) >= 2 else self._passes
+
+    def whole(self, step: int) -> float:
+        """Steps that the run will have made at its end, if it makes the epochs that it announced; infinity when it announced none."""
+        made = self.between(0, step)
+        return self.planned * step / made if self.planned and made else math.inf
 
     def between(self, first: int, last: int) -> int:
         """Epochs that ended after step `first`, up to step `last`."""

@@ -17,6 +17,7 @@ from premortem.events import (
 
 OWN = "the script's own schedule"
 SCRIPT = "the script"
+FALLING = frozenset({"StepLR", "MultiStepLR", "ExponentialLR", "PolynomialLR"})  # they never raise a rate
 LOW = 0.999e-3  # of the peak; a floor of exactly a thousandth is usually chosen on purpose
 
 
@@ -83,6 +84,12 @@ class Schedule:
             self.low_at, self.changes_then = self.calls, self.changes
 
     @property
+    def final(self) -> bool:
+        """Whether the rate cannot rise any more, whatever comes."""
+        past = self.horizon is not None and self.position >= self.horizon
+        return not self.explicit and (self.kind in FALLING or (self.kind == "LinearLR" and past))
+
+    @property
     def fall(self) -> int:
         """Calls from the peak down to a thousandth of it."""
         return (self.low_at or 0) - self.peak_at
@@ -143,6 +150,11 @@ class Schedules(Fact):
         for part in parts:
             if part in self.of:
                 self.of[part].stepped = True
+
+    def final(self, optimizer: int) -> bool:
+        """Whether one scheduler alone sets the rate of this optimizer, and will not raise it again."""
+        mine = [schedule for schedule in self.of.values() if schedule.optimizer == optimizer]
+        return len(mine) == 1 and mine[0].final
 
     def who_sets(self, optimizer: int, otherwise: Site | None = None) -> tuple[str, Site | None]:
         """What sets the rate of this optimizer, and where it was last called."""
