@@ -31,8 +31,10 @@ class Case:
 
     @property
     def closed(self) -> bool:
-        """Half of them, by the hash of their names: never tuned on."""
-        return bool(hashlib.blake2b(self.name.encode()).digest()[0] & 1)
+        """Half of them, by the hash of their names, and all of the strangers: never tuned on."""
+        return self.script.startswith("strangers/") or bool(
+            hashlib.blake2b(self.name.encode()).digest()[0] & 1
+        )
 
     def build(self, out: Path, bad: bool) -> None:
         out.mkdir(parents=True, exist_ok=True)
