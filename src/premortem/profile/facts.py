@@ -84,6 +84,8 @@ class Profile(NamedTuple):
     odd: tuple[str, tuple[Shift, ...], int] | None = (
         None  # the file that is unlike the others, in what, and how many those are
     )
+    tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: the most frequent ones, and how often
+    laid: tuple[tuple[str, int], ...] = ()  # of pictures with masks: ways in which they lie on each other
 
 
 class Overlap(NamedTuple):

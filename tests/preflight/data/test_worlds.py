@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import bench.worlds.further  # noqa: F401
+import bench.worlds.further
+import bench.worlds.strangers  # noqa: F401
 from bench.worlds.cases import ALL
 from premortem.findings import Severity
 from premortem.preflight.data import survey
@@ -31,6 +32,11 @@ NAMED = {
     "shards_one_in_volts": ("PM675", "`part-2.npy`"),
     "log_cut_in_a_line": ("PM655", "`train.jsonl`: line 76"),
     "tar_shard_twice": ("PM646", "200 of 200 samples of `train-002.tar`"),
+    "rides_of_the_same_weeks": ("PM649", "497 of 500 rows of `val.csv`"),
+    "rides_in_milliseconds": ("PM648", "`ts` counts seconds in `train.csv` and milliseconds in `val.csv`"),
+    "every_third_hour": ("PM648", "steps of 3 hours in `train.csv` and of 1 hour in `val.csv`"),
+    "masks_upside_down": ("PM694", "laid upside down"),
+    "one_more_special_token": ("PM699", "moved by -1"),
     "tides_in_half_precision": ("PM647", "`minutes.npy` is float16"),
 }
 

@@ -71,6 +71,9 @@ class Pairing:
     folders: frozenset[str] = frozenset()  # of the left side
     counted: bool = False  # plain numbers, and only the last ones are alone: two classes look like that too
     shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+    laid: tuple[
+        tuple[str, int], ...
+    ] = ()  # ways in which the right side lies on the left, and how many pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
