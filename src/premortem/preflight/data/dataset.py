@@ -12,6 +12,7 @@ from premortem.files import described
 from premortem.files.kept import Kept
 from premortem.preflight.data import (
     copies,
+    given,
     layout,
     lookalikes,
     names,
@@ -87,6 +88,8 @@ def look_at(
         copies=copies.within(compared, equal, flat, _class_of(found_classes)),
         tables=tuple(found_tables),
         statistics=tuple(statistics.beside(tree.root, tree.files)),
+        vocabularies=tuple(given.vocabularies(tree.root, tree.files)),
+        weights=tuple(given.class_weights(tree.root, tree.files)),
         links=tuple(tree.links),
         described=tuple(_described(tree, keeps)),
         stored=tuple(_stored(tree, sound)),

@@ -119,6 +119,7 @@ def _part(
         names=frozenset(
             word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
         ),
+        sorts=any(sorts_names(ast.parse(text)) for text in code),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
@@ -130,6 +131,18 @@ def _part(
     if not surveyed and not part.findings and not facts.lengths:
         part.skipped = _why_nothing(project, found)
     return part
+
+
+def sorts_names(tree: ast.AST) -> bool:
+    """`sorted(folder.glob("*"))`, without a key that knows numbers."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "sorted"
+        and not any(word.arg == "key" for word in node.keywords)
+        and any(part in ast.unparse(node) for part in ("glob(", "iterdir(", "listdir(", "scandir("))
+        for node in ast.walk(tree)
+    )
 
 
 def _shown(path: Path, project: Project) -> str:

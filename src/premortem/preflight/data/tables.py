@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from premortem.preflight.data import names
+from premortem.preflight.data.sentences import words_in
 from premortem.preflight.data.times import Times, times_in
 from premortem.profile import arrays
 from premortem.profile.alone import summarise
@@ -37,6 +38,8 @@ class Table:
     broken: tuple[str, ...] = ()  # columns with text in the wrong encoding
     sample: Sample = field(compare=False, repr=False)
     times: Mapping[str, Times] = field(default_factory=dict)
+    # Columns of sentences: how many words, and how often the most frequent ones come.
+    words: Mapping[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)
     codes: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # columns of numbered words, in their order
@@ -91,6 +94,7 @@ def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") 
         categories={name: n for name, n in categories.items() if not is_id(name, numbers.get(name))},
         broken=broken,
         times=times_in(cells, numbers) if every == 1 else {},
+        words=words_in({name: column for name, column in cells.items() if name not in numbers}),
         sample=sample,
     )
 
