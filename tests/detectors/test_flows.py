@@ -7,7 +7,6 @@ from premortem.detectors.column_is_one_number import ColumnIsOneNumber
 from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
 from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
 from premortem.detectors.targets_do_not_lie_on_inputs import TargetsDoNotLieOnInputs
-from premortem.detectors.tokens_numbered_differently import TokensNumberedDifferently
 from premortem.events import FileFacts, FilesRead
 from premortem.findings import Severity
 from tests.detectors.faults import column_gives_target_away as giveaway
@@ -15,7 +14,6 @@ from tests.detectors.faults import column_is_one_number as constant
 from tests.detectors.faults import columns_differ_between_phases as shifted
 from tests.detectors.faults import cut_by_the_environment as cut
 from tests.detectors.faults import targets_do_not_lie_on_inputs as laid
-from tests.detectors.faults import tokens_numbered_differently as tokens
 
 
 def said(cls, events):
@@ -62,12 +60,6 @@ def test_masks_that_are_turned_now_and_then_were_not_flipped_with_their_images()
     (finding,) = said(TargetsDoNotLieOnInputs, laid.HALF)
     assert "13 of 27 targets" in finding.message
     assert "not applied to their masks" in finding.cause
-
-
-def test_another_vocabulary_needs_no_number_by_which_it_is_moved():
-    (finding,) = said(TokensNumberedDifferently, tokens.OTHER)
-    assert "never comes in training" in finding.message
-    assert finding.evidence["moved"] == 0
 
 
 @pytest.mark.parametrize(

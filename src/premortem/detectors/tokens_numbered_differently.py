@@ -23,8 +23,8 @@ class TokensNumberedDifferently(Detector):
     Tokenise all splits again with one tokenizer, and store its checksum beside the files.
 
     ## When it stays silent
-    Unless tokens that are frequent in the one never come in the other, in both directions, and either all of them agree once they
-    are moved by one number, or at least a fifth of the tokens of each is unknown to the other.
+    Unless tokens that are frequent in the one never come in the other, in both directions, and all of them agree once they are
+    moved by one number.
     """
 
     card = Card("PM358", "tokens-numbered-differently", "data-labels", Severity.WARNING)

@@ -24,6 +24,7 @@ from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.rows import Holder, holders, is_mask, labels_of, rows_of, ways
 from premortem.probes.sample_numbers import length
+from premortem.probes.sample_versions import SampleVersions
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
 from premortem.profile.arrays import Rows, put
@@ -69,6 +70,7 @@ class Stream:
         self.file = ""  # that its rows are read from, where that shows
         self.laid: Counter[str] = Counter()  # ways in which masks lie on their pictures
         self.laid_looks = 0
+        self.versions = SampleVersions()
 
     def judges(self, steps: int) -> bool:
         """Whether it is an evaluation, and not a part of each step (a target network, a policy that acts, pseudo-labels):
@@ -115,6 +117,7 @@ class Stream:
             drift=tuple(along(self.sample, self.kind)) if self.training and not self.shuffled else (),
             odd=odd_source(self.sample, self.kind) if self.training else None,
             laid=tuple(self.laid.items()),
+            versions=self.versions.told(),
         )
 
 
@@ -203,6 +206,7 @@ class Inflow:
             labels = found[0][1] if len(found) == 1 else None
             if labels is not None and not grad and len(inputs) == 1:
                 self.pairs.judged(model.key, seen, found[0][0])
+            self._compare_versions(stream, seen, labels)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()
         self._open = [stream, rows, labels, self.session.step, rows.total, sources]
 
@@ -213,6 +217,15 @@ class Inflow:
             if len(masks) == 1:
                 stream.laid_looks += 1
                 stream.laid.update(ways(seen, masks[0]))
+
+    def _compare_versions(
+        self, stream: Stream, seen: torch.Tensor, labels: tuple[list[float], bool] | None
+    ) -> None:
+        drawn = self.session.batch
+        if stream.kind != "tokens" and drawn is not None and len(drawn) == len(seen):
+            samples = drawn.samples()
+            if samples is not None:
+                stream.versions.look(samples.indices, seen, labels[0] if labels else None)
 
     def _compared(self, target: torch.Tensor) -> None:
         """A loss was given this target: that of the forward before."""

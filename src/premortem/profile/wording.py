@@ -47,8 +47,8 @@ def giveaway(found: Giveaway) -> str:
 
 def numbering(found: Renumbered, first: str, second: str) -> str:
     (here, number), (there, times) = found.only_first[0], found.only_second[0]
-    said = (
+    return (
         f"token {there} is {share(times, found.second)} of the tokens in {second} and never comes in {first}; token {here} is "
-        f"{share(number, found.first)} in {first} and never comes in {second}"
+        f"{share(number, found.first)} in {first} and never comes in {second}; moved by {-found.moved}, the "
+        f"tokens of {second} agree"
     )
-    return f"{said}; moved by {-found.moved}, the tokens of {second} agree" if found.moved else said

@@ -8,8 +8,10 @@ def tokens(codes, times=60):
 
 
 EVENTS = run(tokens(range(1, 30)), tokens([1, *range(3, 31)]))  # all but the first have the next number
-OTHER = run(tokens(range(100, 140)), tokens([*range(100, 120), *range(500, 530)]))
 HEALTHY = [
+    run(
+        tokens(range(100, 140)), tokens([*range(100, 120), *range(500, 530)])
+    ),  # words that were never trained on
     run(tokens(range(1, 30)), tokens(range(1, 30))),
     run(tokens(range(1, 30)), tokens(range(1, 29))),  # one token less, and no other instead of it
     run(tokens(range(1, 30)), tokens([*range(1, 28), 400, 500])),  # rare subjects

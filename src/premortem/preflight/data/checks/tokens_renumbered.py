@@ -28,8 +28,8 @@ class TokensRenumbered(Check):
     Tokenise all splits again with one tokenizer, and store its checksum beside the files.
 
     ## When it stays silent
-    Unless tokens that are frequent in the one never come in the other, in both directions, and either all of them agree once they
-    are moved by one number, or at least a fifth of the tokens of each is unknown to the other.
+    Unless tokens that are frequent in the one never come in the other, in both directions, and all of them agree once they are
+    moved by one number.
     """
 
     card: ClassVar[Card] = Card(
