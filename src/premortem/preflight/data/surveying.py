@@ -176,10 +176,16 @@ def _why_nothing(project: Project, found: Opened) -> str:
 
 def _about(root: Root) -> str:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in root.kinds) or "nothing to load"
-    text = f"{count(root.samples, 'sample file')} ({kinds}), {in_bytes(root.bytes)}"
+    files = count(root.samples, "sample file") if root.samples else count(root.files, "file")
+    text = f"{files} ({kinds}), {in_bytes(root.bytes)}"
+    if root.samples and not root.read:
+        text += "; none was decoded: files of this kind are only listed"
     if root.read:
         text += f"; {root.read:,} of {root.files:,} files decoded ({share(root.read, root.files)})"
         text += ", a random sample with a fixed seed" if root.samples > sampling.ALL_UP_TO else ""
+    tables = [table for table in root.tables if table.sample.columns and table.profile.kind != "channels"]
+    if tables:
+        text += f"; {sum(t.read for t in tables):,} of {sum(t.rows for t in tables):,} rows looked at"
     if root.cut:
         text += "; there are more files, which took too long to list"
     if root.skipped:
