@@ -252,3 +252,16 @@ def test_a_palette_matters_to_code_that_takes_pixels_as_they_are(code, codes, tm
             (picture if split == "train" else picture.quantize(64)).save(path)
     (tmp_path / "train.py").write_text(f"from PIL import Image\ndef pixels(path):\n    return {code}\n")
     assert [each for each, _ in checked(world, tmp_path / "train.py")] == codes
+
+
+@pytest.mark.parametrize(("code", "codes"), [("np.uint16", ["PM699"]), ("kind", [])])
+def test_numbers_without_a_header_are_read_with_the_type_that_the_code_names(code, codes, tmp_path):
+    world = tmp_path / "world"
+    world.mkdir()
+    draw = np.random.default_rng(3)
+    for split, start, size in (("train", 5, 40_000), ("val", 6, 12_000)):
+        draw.integers(start, start + 60, size).astype("uint16").tofile(world / f"{split}.bin")
+    (tmp_path / "train.py").write_text(
+        f"import numpy as np\ndef read(path, kind):\n    return np.memmap(path, dtype={code})\n"
+    )
+    assert [each for each, _ in checked(world, tmp_path / "train.py")] == codes

@@ -18,6 +18,7 @@ from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
 from premortem.preflight.data.code.opened import Opened, fits, is_surely_data, opened, patterns, tops
 from premortem.preflight.data.data_facts import DataFacts, Length, Miss, Root
+from premortem.preflight.data.readers.raw import stored_type
 from premortem.preflight.data.walk import walk
 from premortem.preflight.data.wording import in_bytes
 from premortem.preflight.project import Part, Project, Tell
@@ -91,7 +92,8 @@ def _part(
     surveyed, missing, endings = [], set[str](), Counter[str]()
     misses = list(found.misses)
     code = [source.data for source in project.reading.sources] if project.target else []
-    keeps = [each for text in code for each in kept.kept(ast.parse(text))]
+    trees = [ast.parse(text) for text in code]
+    keeps = [each for tree in trees for each in kept.kept(tree)]
     for path, only in roots.items():
         shown = _shown(path, project)
         if not path.exists():
@@ -102,7 +104,7 @@ def _part(
             continue
         with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
             warnings.simplefilter("ignore")  # what a decoder thinks of metadata
-            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps)
+            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps, raw=stored_type(trees))
         if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
             continue
         surveyed.append(root)
@@ -119,7 +121,7 @@ def _part(
         names=frozenset(
             word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
         ),
-        sorts=any(sorts_names(ast.parse(text)) for text in code),
+        sorts=any(map(sorts_names, trees)),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
