@@ -22,7 +22,8 @@ from typing import Any
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
-import bench.worlds.further  # noqa: E402, F401
+import bench.worlds.further  # noqa: E402
+import bench.worlds.strangers  # noqa: E402, F401
 from bench.worlds.cases import ALL, Case  # noqa: E402
 from tests import starting  # noqa: E402
 

@@ -6,10 +6,14 @@ from premortem.detectors.column_gives_target_away import ColumnGivesTargetAway
 from premortem.detectors.column_is_one_number import ColumnIsOneNumber
 from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
 from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
+from premortem.detectors.targets_do_not_lie_on_inputs import TargetsDoNotLieOnInputs
+from premortem.events import FileFacts, FilesRead
+from premortem.findings import Severity
 from tests.detectors.faults import column_gives_target_away as giveaway
 from tests.detectors.faults import column_is_one_number as constant
 from tests.detectors.faults import columns_differ_between_phases as shifted
 from tests.detectors.faults import cut_by_the_environment as cut
+from tests.detectors.faults import targets_do_not_lie_on_inputs as laid
 
 
 def said(cls, events):
@@ -36,6 +40,26 @@ def test_a_column_that_differs_is_named_with_its_numbers(events, words):
 def test_a_column_that_is_the_target_in_disguise_is_named(events):
     (finding,) = said(ColumnGivesTargetAway, events)
     assert "`input[:, 3]`" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("files", "severity"),
+    [
+        ((FileFacts("/d/train.csv", rows=400),), Severity.WARNING),
+        ((FileFacts("/d/train.parquet", size=90_000),), Severity.WARNING),
+        ((FileFacts("/d/config.json", size=300),), Severity.INFO),
+        ((), Severity.INFO),
+    ],
+)
+def test_a_leak_in_stored_data_is_a_warning_and_in_a_task_that_is_made_up_a_remark(files, severity):
+    (finding,) = said(ColumnGivesTargetAway, [FilesRead(step=1, files=files), *giveaway.EVENTS])
+    assert finding.severity is severity
+
+
+def test_masks_that_are_turned_now_and_then_were_not_flipped_with_their_images():
+    (finding,) = said(TargetsDoNotLieOnInputs, laid.HALF)
+    assert "13 of 27 targets" in finding.message
+    assert "not applied to their masks" in finding.cause
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """What flows into a model, as it is told: real loops in this process."""
 
+import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from premortem.events import DataProfiled, EnvironmentRead
+from premortem.events import DataProfiled, EnvironmentRead, StateLoaded
 from premortem.probes import inflow
+from premortem.profile.lying import wrong
 from tests.heard import hearing
 
 
@@ -133,3 +135,81 @@ def test_a_variable_that_the_script_asks_for_is_told(monkeypatch, tmp_path):
     (told,) = [event for event in heard if isinstance(event, EnvironmentRead)]
     assert ("ROWS_OF_A_TEST", "32") in {(v.name, v.value) for v in told.variables}
     assert not {"API_KEY_OF_A_TEST"} & {v.name for v in told.variables}
+
+
+class Pictures(Dataset):
+    """Squares on noise, with the mask of each; `flips` of every other picture, and not of its mask."""
+
+    def __init__(self, number, flips):
+        draw = torch.Generator().manual_seed(number)
+        self.masks = torch.zeros(number, 16, 16, dtype=torch.long)
+        for mask in self.masks:
+            top, left = torch.randint(0, 8, (2,), generator=draw).tolist()
+            mask[top : top + 6, left : left + 5] = 1
+        self.pictures = self.masks[:, None] + 0.3 * torch.randn(number, 1, 16, 16, generator=draw)
+        self.flips = flips
+
+    def __len__(self):
+        return len(self.masks)
+
+    def __getitem__(self, at):
+        picture = self.pictures[at]
+        return picture.flip(-1) if self.flips and at % 2 else picture, self.masks[at]
+
+
+@pytest.mark.parametrize("flips", [False, True])
+def test_masks_are_laid_on_their_pictures(flips):
+    net = nn.Conv2d(1, 2, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for x, y in DataLoader(Pictures(64, flips), batch_size=16):
+            opt.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            opt.step()
+    (profile,) = last(heard).profiles
+    found = wrong(profile.laid)
+    assert (found is not None and found[0] == "mirrored left to right") if flips else found is None
+    assert dict(profile.laid)["as it is"] >= 5
+
+
+class Noisy(TensorDataset):
+    """A random transform in each pass."""
+
+    def __getitem__(self, at):
+        x, y = super().__getitem__(at)
+        return x + 0.5 * torch.randn_like(x), y
+
+
+@pytest.mark.parametrize("kind", [TensorDataset, Noisy])
+def test_the_samples_of_two_passes_are_compared(kind):
+    x, y, net = torch.randn(64, 6), torch.randint(0, 3, (64,)), nn.Linear(6, 3)
+    train, val = DataLoader(TensorDataset(x, y), batch_size=16), DataLoader(kind(x + 1, y), batch_size=16)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(3):
+            net.train()
+            for a, b in train:
+                opt.zero_grad()
+                nn.functional.cross_entropy(net(a), b).backward()
+                opt.step()
+            net.eval()
+            with torch.no_grad():
+                for a, b in val:
+                    nn.functional.cross_entropy(net(a), b)
+    seen = {profile.phase: profile.versions for profile in last(heard).profiles}
+    assert seen["training"].changed == 0
+    assert seen["training"].alike > 0.99
+    assert seen["evaluation"].compared == 64
+    assert seen["evaluation"].relabelled == 0
+    assert seen["evaluation"].changed == (64 if kind is Noisy else 0)
+
+
+def test_a_state_with_the_statistics_of_a_new_layer_is_told():
+    body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    nn.init.uniform_(body[1].weight)
+    fresh = {name: value.clone() for name, value in body.state_dict().items()}
+    body(torch.randn(32, 4))
+    with hearing() as (heard, _):
+        body.load_state_dict(body.state_dict())
+        body.load_state_dict(fresh)
+    assert [event.uncounted for event in heard if isinstance(event, StateLoaded)] == [(), ("1",)]

@@ -1,12 +1,14 @@
 """Curves keep their spikes, and what is not finite stays visible."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from premortem.report.curves import BUCKETS, GAPS, Curve, of_values, sparkline
+from premortem.report.html import histogram
 
 STEPS = 100_000
 
@@ -82,3 +84,10 @@ def test_a_line_of_text_shows_fall_spike_and_failure():
     assert sparkline(of_values(range(48), values)) == "█" * 16 + "▁" * 16 + "×" * 16
     assert sparkline(Curve()) == ""
     assert sparkline(of_values([1, 2], [3.0, 3.0])).strip("▄ ") == ""
+
+
+def test_a_histogram_has_a_bar_for_each_bin_that_is_not_empty():
+    drawn = str(histogram((0, 1, 500)))
+    assert re.findall(r'height="([\d.]+)"/>', drawn) == ["1.0", "26.0"]
+    assert "<title>0, 1, 500</title>" in drawn
+    assert str(histogram((0, 0))) == ""

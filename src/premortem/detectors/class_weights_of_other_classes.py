@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import EpochEnded, EpochStarted, Event, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
+from premortem.profile.weighting import grows
 
-_ALONG = 0.8  # correlation of the logarithms: weights are meant to go against the counts
-_TIMES = 3.0  # between the largest and the smallest, of the weights and of the counts
 # Targets: with fewer, which class is the more frequent one is chance.
 _ENOUGH = 100
 _MOST = 200  # calls of one line that are counted
@@ -70,8 +68,7 @@ class ClassWeightsOfOtherClasses(Detector):
     def _judge(
         self, event: Event, at: Site | None, weights: tuple[float, ...], counts: Counter[int]
     ) -> Iterator[Finding]:
-        pairs = [(counts[k], w) for k, w in enumerate(weights) if counts[k] > 0 and w > 0]
-        if counts.total() < _ENOUGH or not along(pairs):
+        if counts.total() < _ENOUGH or not grows([(counts[k], w) for k, w in enumerate(weights)]):
             return
         self.once(at)
         frequent = max(range(len(weights)), key=lambda k: counts[k])
@@ -86,14 +83,3 @@ class ClassWeightsOfOtherClasses(Detector):
             weights=list(weights[:20]),
             counts=[counts[k] for k in range(len(weights))][:20],
         )
-
-
-def along(pairs: Sequence[tuple[int, float]]) -> bool:
-    if len(pairs) < 2:
-        return False
-    counts, weights = [math.log(n) for n, _ in pairs], [math.log(w) for _, w in pairs]
-    if min(max(counts) - min(counts), max(weights) - min(weights)) < math.log(_TIMES):
-        return False
-    x, y = sum(counts) / len(counts), sum(weights) / len(weights)
-    both = sum((a - x) * (b - y) for a, b in zip(counts, weights, strict=True))
-    return both > _ALONG * math.sqrt(sum((a - x) ** 2 for a in counts) * sum((b - y) ** 2 for b in weights))

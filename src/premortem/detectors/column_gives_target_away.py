@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import DataProfiled
+from premortem.events import DataProfiled, FilesRead
 from premortem.findings import Finding, Severity
 from premortem.profile.wording import giveaway
+
+_ROWS = 50  # of a file, from which on it is data and no setting
+# Files whose rows are not counted.
+_TABLES = (".parquet", ".feather", ".h5", ".hdf5", ".arrow", ".pt", ".safetensors", ".pkl", ".json", ".npz")
+_LARGE = 1 << 14  # bytes of such a file
 
 
 class ColumnGivesTargetAway(Detector):
@@ -26,14 +31,24 @@ class ColumnGivesTargetAway(Detector):
     Take the column out, and ask of every other one whether it is known at the time of the prediction.
 
     ## When it stays silent
-    It is a remark, because a task that a script makes up (`y = 2 * x[:, 0]`) looks the same. When the relation is not exact, when several columns have it (a task made up that way), and for inputs of one or two
-    columns.
+    When the relation is not exact, when several columns have it (a task made up that way), and for inputs of one or two columns. In a
+    run that reads no file of data it is a remark: a task that a script makes up (`y = 2 * x[:, 0]`) looks the same.
     """
 
     card = Card(code="PM426", name="column-gives-target-away", family="data-labels", severity=Severity.INFO)
-    listens = (DataProfiled,)
+    listens = (DataProfiled, FilesRead)
 
-    def observe(self, event: DataProfiled) -> Iterator[Finding]:
+    def __init__(self) -> None:
+        super().__init__()
+        self._stored = False  # the data comes from files
+
+    def observe(self, event: DataProfiled | FilesRead) -> Iterator[Finding]:
+        if isinstance(event, FilesRead):
+            self._stored = self._stored or any(
+                file.rows >= _ROWS or (file.size >= _LARGE and file.path.lower().endswith(_TABLES))
+                for file in event.files
+            )
+            return
         for trained in (p for p in event.profiles if p.phase == "training" and p.kind == "table"):
             for found in trained.giveaways:
                 if self.once(found.column):
@@ -42,6 +57,7 @@ class ColumnGivesTargetAway(Detector):
                         giveaway(found),
                         cause=f"In {trained.name} one column leaks the target: nothing else needs to be learnt.",
                         remedy="Take the column out of the input, and ask whether the others are known when a prediction is made.",
+                        severity=Severity.WARNING if self._stored else None,
                         column=found.column,
                         rows=found.rows,
                     )

@@ -30,6 +30,7 @@ class StateLoaded(Event):
     entry: str = ""  # an entry of what was given that is itself a state dict and fits better
     parameters: tuple[int, ...] = ()  # keys of (some of) the target's parameters
     nonfinite: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()  # batch norms with trained weights and the statistics of a new layer
     error: str = ""
 
 

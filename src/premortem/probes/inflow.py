@@ -7,6 +7,7 @@ those of an evaluation at once. The profile is told when enough came, after eval
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,8 +22,9 @@ from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
-from premortem.probes.rows import Holder, holders, labels_of, rows_of
+from premortem.probes.rows import Holder, holders, is_mask, labels_of, rows_of, ways
 from premortem.probes.sample_numbers import length
+from premortem.probes.sample_versions import SampleVersions
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
 from premortem.profile.arrays import Rows, put
@@ -68,6 +70,9 @@ class Stream:
         self.quiet = True  # the model was in eval mode
         self.shuffled = False
         self.file = ""  # that its rows are read from, where that shows
+        self.laid: Counter[str] = Counter()  # ways in which masks lie on their pictures
+        self.laid_looks = 0
+        self.versions = SampleVersions()
 
     def judges(self, steps: int) -> bool:
         """Whether it is an evaluation, and not a part of each step (a target network, a policy that acts, pseudo-labels):
@@ -117,6 +122,8 @@ class Stream:
             passes=max(1, self.visits),
             drift=tuple(along(self.sample, self.kind)) if self.training and not self.shuffled else (),
             odd=odd_source(self.sample, self.kind) if self.training else None,
+            laid=tuple(self.laid.items()),
+            versions=self.versions.told(),
         )
 
 
@@ -199,13 +206,32 @@ class Inflow:
         stream.quiet = stream.quiet and not module.training
         labels = None
         if batch is not None:
+            self._lay(stream, seen, batch[1])
             others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.total]
             found = [(t, made) for t in others[::-1] if (made := labels_of(t, rows.total)) is not None]
             labels = found[0][1] if len(found) == 1 else None
             if labels is not None and not grad and len(inputs) == 1:
                 self.pairs.judged(model.key, seen, found[0][0])
+            self._compare_versions(stream, seen, labels)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()
         self._open = [stream, rows, labels, self.session.step, rows.total, sources]
+
+    def _lay(self, stream: Stream, seen: torch.Tensor, tensors: list[torch.Tensor]) -> None:
+        """Masks on their pictures, of the first batches."""
+        if stream.laid_looks < _LOOKS and seen.dim() == 4:
+            masks = [t for t in tensors if t is not seen and is_mask(t, seen)]
+            if len(masks) == 1:
+                stream.laid_looks += 1
+                stream.laid.update(ways(seen, masks[0]))
+
+    def _compare_versions(
+        self, stream: Stream, seen: torch.Tensor, labels: tuple[list[float], bool] | None
+    ) -> None:
+        drawn = self.session.batch
+        if stream.kind != "tokens" and drawn is not None and len(drawn) == len(seen):
+            samples = drawn.samples()
+            if samples is not None:
+                stream.versions.look(samples.indices, seen, labels[0] if labels else None)
 
     def _compared(self, target: torch.Tensor) -> None:
         """A loss was given this target: that of the forward before."""

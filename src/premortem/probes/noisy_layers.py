@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -117,3 +117,13 @@ def never_collected(mean: Any, var: Any) -> bool:
     if not isinstance(mean, torch.Tensor) or not isinstance(var, torch.Tensor) or mean.device.type != "cpu":
         return False
     return not mean.any() and bool((var == 1).all())
+
+
+def uncounted(state: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """Batch norms of a state dict whose scales were trained, and into whose statistics no batch has ever gone."""
+    for name in names:
+        layer, dot, last = name.rpartition(".")
+        scale, mean = state.get(f"{layer}{dot}weight"), state.get(f"{layer}{dot}running_mean")
+        if last == "running_var" and isinstance(scale, torch.Tensor) and scale.device.type == "cpu":
+            if never_collected(mean, state[name]) and bool((scale != 1).any()):
+                yield layer

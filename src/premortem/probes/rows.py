@@ -12,7 +12,9 @@ import torch
 from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code
 from premortem.profile import arrays
+from premortem.profile.lying import way
 
+_LAID = 8  # pictures of one batch whose masks are laid on them
 _LARGE = 1 << 23  # elements that are searched for a row
 
 
@@ -39,6 +41,21 @@ def rows_of(tensor: torch.Tensor) -> arrays.Rows | None:
 
 def labels_of(target: torch.Tensor, count: int) -> tuple[list[float], bool] | None:
     return arrays.labels_of(as_array(target), count) if usable(target) else None
+
+
+def is_mask(target: torch.Tensor, picture: torch.Tensor) -> bool:
+    """One number for each pixel."""
+    return usable(target) and target.shape in {
+        (len(picture), *picture.shape[2:]),
+        (len(picture), 1, *picture.shape[2:]),
+    }
+
+
+def ways(pictures: torch.Tensor, masks: torch.Tensor) -> list[str]:
+    """In which way each of the first masks lies on its picture, where that shows."""
+    pairs = zip(as_array(pictures[:_LAID]), as_array(masks[:_LAID]), strict=True)
+    found = [way(picture, mask.reshape(mask.shape[-2:])) for picture, mask in pairs]
+    return [name for name in found if name]
 
 
 class Holder(NamedTuple):

@@ -14,6 +14,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
 from premortem.probes.checkpoint_contents import counters_in, records_in
+from premortem.probes.noisy_layers import uncounted
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
 from premortem.probes.shards import as_they_are
@@ -138,6 +139,7 @@ class States:
             renamed=renamed([shape(own[n]) for n in missing], [shape(state[n]) for n in unexpected]),
             parameters=tuple(keys.of(p) for _, p in zip(range(64), module.parameters(), strict=False)),
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
+            uncounted=tuple(uncounted(state, fits))[:32],
             entry=fitting_entry(own, state, len(fits)),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from premortem.profile.arrays import CHANGES
 from premortem.profile.facts import BINS, Column, Giveaway, Placeholder, Profile
-from premortem.profile.sample import Row, Sample
+from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
 _POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 ENOUGH = 100  # rows, below which hardly anything is said of a column
@@ -70,6 +70,7 @@ def summarise(
         giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)),
         repeated=sample.repeated,
         contradicting=sample.contradicting,
+        tokens=tuple(sample.tokens.most_common(MOST_TOKENS)),
         **known,  # type: ignore[arg-type]
     )
 

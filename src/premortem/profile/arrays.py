@@ -11,6 +11,7 @@ MOST_ROWS = 2048  # of one batch
 _CHANNELS = 16
 _HASHED = 512  # numbers of a row that its mark is made of
 _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
+_COUNTED = 1 << 16  # tokens of one batch
 _TEXT = 6  # numbers side by side, from which on they may be words
 CHANGES = "changes along the row"
 _STATISTICS = ("{}", "deviation of {}", "lowest of {}", "highest of {}")
@@ -26,6 +27,7 @@ class Rows(NamedTuple):
     total: int  # rows of the batch, of which these are some
     dtype: str
     every: int = 1  # each how-manieth row was taken
+    tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: each, and how often
 
 
 def rows_of(array: Any, most: int = MOST_ROWS, called: str = "input") -> Rows | None:
@@ -36,7 +38,15 @@ def rows_of(array: Any, most: int = MOST_ROWS, called: str = "input") -> Rows | 
     value = array[::every] if every > 1 else array
     flat = value.reshape(len(value), -1)
     kind, names, values = columns_of(flat, called) if value.ndim == 2 else channels_of(value)
-    return Rows(kind, names, values.astype("float64"), marks_of(flat), count, str(value.dtype), every)
+    tokens = tokens_of(flat) if kind == "tokens" else ()
+    return Rows(kind, names, values.astype("float64"), marks_of(flat), count, str(value.dtype), every, tokens)
+
+
+def tokens_of(flat: Any) -> tuple[tuple[int, int], ...]:
+    import numpy as np
+
+    codes, counts = np.unique(flat[: max(1, _COUNTED // flat.shape[1])], return_counts=True)
+    return tuple(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
 def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
@@ -124,6 +134,7 @@ def put(
     low, high = np.where(finite, values, np.inf).min(0), np.where(finite, values, -np.inf).max(0)
     sample.spans(low.tolist(), high.tolist(), (~finite).sum(0).tolist())
     sample.rows += rows.total
+    sample.tokens.update(dict(rows.tokens))
     # Of rows that are not compared, a mark of their stream and place: all of them are different.
     codes = [
         code if code >= 0 else mark(b"%d %d %d" % (sample.stream, code, start + at))

@@ -56,6 +56,17 @@ class Giveaway(NamedTuple):
     rows: int
 
 
+class Versions(NamedTuple):
+    """Samples that came in two passes: an augmentation changes them."""
+
+    compared: int
+    changed: int
+    relabelled: int
+    alike: (
+        float  # correlation of both versions of a sample, on average, beyond what all samples have in common
+    )
+
+
 class Profile(NamedTuple):
     """One stream: what a loader handed out, what a model was given, or what a file holds."""
 
@@ -84,6 +95,9 @@ class Profile(NamedTuple):
     odd: tuple[str, tuple[Shift, ...], int] | None = (
         None  # the file that is unlike the others, in what, and how many those are
     )
+    tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: the most frequent ones, and how often
+    versions: Versions | None = None
+    laid: tuple[tuple[str, int], ...] = ()  # of pictures with masks: ways in which they lie on each other
 
 
 class Overlap(NamedTuple):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 MOST = 1024  # rows: a share of 1 % is then seen within a third of it
 MOST_COLUMNS = 64
 MOST_CLASSES = 512
+MOST_TOKENS = 512
 _streams = itertools.count()
 
 
@@ -46,6 +47,7 @@ class Sample:
         self.low = [float("inf")] * len(self.columns)
         self.high = [float("-inf")] * len(self.columns)
         self.classes: Counter[str] = Counter()
+        self.tokens: Counter[int] = Counter()
         self.discrete = False
         self.repeated = 0
         self.contradicting = 0
@@ -92,6 +94,7 @@ class Sample:
         if len(self.missing) == len(other.missing):
             self.spans(other.low, other.high, other.missing)
         self.classes.update(other.classes)
+        self.tokens.update(other.tokens)
         self.discrete = self.discrete or other.discrete
 
     @property

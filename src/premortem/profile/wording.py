@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from premortem.amounts import share
 from premortem.profile.facts import Giveaway, Placeholder, Shift
+from premortem.profile.numbering import Renumbered
 
 
 def amount(value: float) -> str:
@@ -42,3 +43,12 @@ def giveaway(found: Giveaway) -> str:
     if found.how == "renamed":
         return f"`{found.column}` is the class under other numbers ({found.detail}), in all {found.rows} rows that were compared"
     return f"`{found.column}` gives a class away: {found.detail}"
+
+
+def numbering(found: Renumbered, first: str, second: str) -> str:
+    (here, number), (there, times) = found.only_first[0], found.only_second[0]
+    return (
+        f"token {there} is {share(times, found.second)} of the tokens in {second} and never comes in {first}; token {here} is "
+        f"{share(number, found.first)} in {first} and never comes in {second}; moved by {-found.moved}, the "
+        f"tokens of {second} agree"
+    )

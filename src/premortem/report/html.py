@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 HOME = Path(__file__).parent
+_WIDE, _HIGH = 120, 26  # pixels of a histogram
 Drawing = Callable[[], Any]
 
 
@@ -92,6 +93,7 @@ def scene(*folders: Path) -> Environment:
     made.filters.update(
         prose=prose,
         explained=explained,
+        histogram=histogram,
         diff=diff,
         number=words.number,
         size=words.size,
@@ -103,6 +105,25 @@ def scene(*folders: Path) -> Environment:
     )
     made.globals.update(count=amounts.count, version=__version__)
     return made
+
+
+def histogram(numbers: Sequence[int]) -> Markup:
+    """Small bars: an empty bin has none, and one with a single row can be seen."""
+    from markupsafe import Markup
+
+    most, wide = max(numbers, default=0), _WIDE / max(1, len(numbers))
+    if not most:
+        return Markup()
+    bars = "".join(
+        f'<rect x="{at * wide:.1f}" y="{_HIGH - high:.1f}" width="{wide - 1:.1f}" height="{high:.1f}"/>'
+        for at, number in enumerate(numbers)
+        if (high := max(1.0, _HIGH * number / most) if number else 0.0)
+    )
+    told = ", ".join(f"{number:,}" for number in numbers)
+    return Markup(  # noqa: S704 - numbers only
+        f'<svg width="{_WIDE}" height="{_HIGH}" role="img" aria-label="rows from low to high: {told}">'
+        f"<title>{told}</title>{bars}</svg>"
+    )
 
 
 def library() -> Path:

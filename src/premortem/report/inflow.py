@@ -13,6 +13,7 @@ from premortem.report import words
 
 _BARS = "▁▂▃▄▅▆▇█"
 MOST_COLUMNS = 12
+MOST_BARS = 24
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class Flow:
     rows: list[tuple[str, str, str, str]] = field(
         default_factory=list
     )  # column, mean ± spread, range, histogram
+    bins: list[tuple[int, ...]] = field(default_factory=list)  # the numbers behind each histogram
     more: int = 0
 
 
@@ -40,8 +42,10 @@ def _flow(profile: Profile) -> Flow:
         profile.name.strip("`"),
         _about(profile),
         [_row(column) for column in [*columns[:MOST_COLUMNS], *target]],
+        [tuple(column.histogram) for column in [*columns[:MOST_COLUMNS], *target]],
     )
     if profile.classes:
+        flow.bins.append(tuple(number for _, number in sorted(profile.classes))[:MOST_BARS])
         flow.rows.append(
             (
                 "target",
@@ -76,4 +80,4 @@ def _classes(counts: Mapping[str, Any]) -> str:
 
 def _bars(numbers: Any) -> str:
     most = max(numbers, default=0)
-    return "".join(_BARS[min(7, 8 * number // (most + 1))] for number in numbers[:24]) if most else ""
+    return "".join(_BARS[min(7, 8 * number // (most + 1))] for number in numbers[:MOST_BARS]) if most else ""

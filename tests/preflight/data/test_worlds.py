@@ -3,18 +3,21 @@
 import os
 import wave
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-import bench.worlds.further  # noqa: F401
+import bench.worlds.further
+import bench.worlds.strangers
 from bench.worlds.cases import ALL
 from premortem.findings import Severity
 from premortem.preflight.data import survey
 from premortem.preflight.project import Project
 from tests.preflight.data import make
 
+SCRIPTS = Path(bench.worlds.further.__file__).parent.parent
 NAMED = {
     "csv_minus_9999": ("PM674", "`height` is -9999 in"),
     "jsonl_999999": ("PM674", "`rain` is 999999 in"),
@@ -31,6 +34,11 @@ NAMED = {
     "shards_one_in_volts": ("PM675", "`part-2.npy`"),
     "log_cut_in_a_line": ("PM655", "`train.jsonl`: line 76"),
     "tar_shard_twice": ("PM646", "200 of 200 samples of `train-002.tar`"),
+    "rides_of_the_same_weeks": ("PM649", "497 of 500 rows of `val.csv`"),
+    "rides_in_milliseconds": ("PM648", "`ts` counts seconds in `train.csv` and milliseconds in `val.csv`"),
+    "every_third_hour": ("PM648", "steps of 3 hours in `train.csv` and of 1 hour in `val.csv`"),
+    "masks_upside_down": ("PM694", "laid upside down"),
+    "one_more_special_token": ("PM699", "moved by -1"),
     "tides_in_half_precision": ("PM647", "`minutes.npy` is float16"),
 }
 
@@ -50,6 +58,30 @@ def test_the_bad_world_is_named_and_the_good_one_is_not(name, tmp_path):
     found = loud(bad)
     assert [finding.code for finding in found] == [code]
     assert words in found[0].message
+
+
+# Named only when the script's own code is read too.
+WITH_SCRIPT = {
+    "vocab_of_other_text": ("PM695", "knows 0% of the words of `text` in `train.jsonl`"),
+    "tokenizer_cased": ("PM695", "it lacks `Old`"),
+    "weights_of_other_classes": ("PM696", "class `0`, the most frequent with 846 rows"),
+    "cache_of_a_trial": ("PM697", "`train/spectra.pt` has 30 rows, and what it is made from has 420"),
+    "parts_without_zeros": ("PM698", "`curves_10.npy` comes in the place of `curves_2.npy`"),
+}
+
+
+@pytest.mark.parametrize("name", WITH_SCRIPT)
+def test_what_lies_beside_the_data_is_held_against_it(name, tmp_path):
+    case, (code, words) = ALL[name], WITH_SCRIPT[name]
+    (tmp_path / "train.py").write_bytes((SCRIPTS / case.script).read_bytes())
+    found = {}
+    for kind in ("good", "bad"):
+        world = tmp_path / kind
+        case.build(world, bad=kind == "bad")
+        found[kind] = checked(world, tmp_path / "train.py")
+    assert found["good"] == []
+    assert [each for each, _ in found["bad"]] == [code]
+    assert words in found["bad"][0][1]
 
 
 def test_a_column_that_the_script_does_not_use_is_left_alone(tmp_path):
@@ -204,3 +236,32 @@ def test_words_that_are_numbered_anew_in_each_file(used, codes, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(f"def codes_of(table):\n    return table['grape'].chunk(0).{used}()\n")
     assert [code for code, _ in checked(tmp_path / "world", script)] == codes
+
+
+@pytest.mark.parametrize(
+    ("code", "codes"), [("Image.open(path)", ["PM643"]), ('Image.open(path).convert("RGB")', [])]
+)
+def test_a_palette_matters_to_code_that_takes_pixels_as_they_are(code, codes, tmp_path):
+    world = tmp_path / "world"
+    draw = np.random.default_rng(5)
+    for split, number in (("train", 24), ("val", 20)):
+        for at in range(number):
+            path = world / split / f"{split}{at:02d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            picture = Image.fromarray(draw.integers(0, 255, (12, 12, 3), dtype="uint8"))
+            (picture if split == "train" else picture.quantize(64)).save(path)
+    (tmp_path / "train.py").write_text(f"from PIL import Image\ndef pixels(path):\n    return {code}\n")
+    assert [each for each, _ in checked(world, tmp_path / "train.py")] == codes
+
+
+@pytest.mark.parametrize(("code", "codes"), [("np.uint16", ["PM699"]), ("kind", [])])
+def test_numbers_without_a_header_are_read_with_the_type_that_the_code_names(code, codes, tmp_path):
+    world = tmp_path / "world"
+    world.mkdir()
+    draw = np.random.default_rng(3)
+    for split, start, size in (("train", 5, 40_000), ("val", 6, 12_000)):
+        draw.integers(start, start + 60, size).astype("uint16").tofile(world / f"{split}.bin")
+    (tmp_path / "train.py").write_text(
+        f"import numpy as np\ndef read(path, kind):\n    return np.memmap(path, dtype={code})\n"
+    )
+    assert [each for each, _ in checked(world, tmp_path / "train.py")] == codes

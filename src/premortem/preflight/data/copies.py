@@ -12,7 +12,7 @@ from premortem.preflight.data import splits
 from premortem.preflight.data.data_facts import Copies, Look, Overlap
 from premortem.preflight.data.walk import File
 
-_COMPARED = {"image", "array", "tensor", "audio", "video", "other"}
+_COMPARED = {"image", "array", "tensor", "audio", "video", "raw", "other"}
 _PEEK = 4096
 MOST_PEEKS = 20_000
 _MOST_BYTES = 1 << 30  # read in full for the last word

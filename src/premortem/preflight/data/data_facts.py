@@ -71,6 +71,9 @@ class Pairing:
     folders: frozenset[str] = frozenset()  # of the left side
     counted: bool = False  # plain numbers, and only the last ones are alone: two classes look like that too
     shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+    laid: tuple[
+        tuple[str, int], ...
+    ] = ()  # ways in which the right side lies on the left, and how many pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,24 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """A list of words that lies beside the data."""
+
+    path: str
+    words: frozenset[str]
+    cased: bool = False  # it says that letters stay as large as they are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """A weight for each class, in a file beside the data."""
+
+    path: str
+    classes: tuple[str, ...]  # their names, where the file has them
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
     """The same content several times in one split."""
 
@@ -160,6 +181,8 @@ class Root:
     copies: Copies | None = None
     tables: tuple[Table, ...] = ()
     statistics: tuple[Statistics, ...] = ()
+    vocabularies: tuple[Vocabulary, ...] = ()
+    weights: tuple[Weights, ...] = ()
     links: tuple[
         tuple[str, str], ...
     ] = ()  # folders that are links, and the folder of this root where they end
@@ -236,6 +259,12 @@ class DataFacts:
     notes: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()  # texts that stand in the script: names of columns among them
     names: frozenset[str] = frozenset()  # every word of the script's code
+    sorts: bool = False  # it takes files in the order of their names
+
+    def reads(self, path: str) -> bool:
+        """Whether the script may read this file: it names it, or there is no script."""
+        name = path.rpartition("/")[2]
+        return not self.words or any(name in text or name.rpartition(".")[0] == text for text in self.words)
 
     def uses(self, table: Table, column: str) -> bool:
         """Whether the script may use this column: it names it, or hardly any of the file's (the label, what to drop)."""

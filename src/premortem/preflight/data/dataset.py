@@ -12,6 +12,7 @@ from premortem.files import described
 from premortem.files.kept import Kept
 from premortem.preflight.data import (
     copies,
+    given,
     layout,
     lookalikes,
     names,
@@ -32,14 +33,20 @@ _MOST_TEXTS = 64
 
 
 def look_at(
-    folder: Path, name: str, tell: Tell, *, only: Iterable[str] | None = None, keeps: Sequence[Kept] = ()
+    folder: Path,
+    name: str,
+    tell: Tell,
+    *,
+    only: Iterable[str] | None = None,
+    keeps: Sequence[Kept] = (),
+    raw: str = "",
 ) -> tuple[Root, set[str]]:
     """The facts of one dataset, and the libraries that were missing for it."""
     tree = walk(folder, only)
     chosen = sampling.choose(tree.files)
     samples = sum(file.kind in names.SAMPLES for file in tree.files)
     tell(f"data: {name}: {len(tree.files):,} files listed, {len(chosen):,} are read")
-    around = Around(tree.root, _index(walk(folder) if only else tree))
+    around = Around(tree.root, _index(walk(folder) if only else tree), raw)
     looks, missing = pool.read_all(tree.root, chosen, around)
     unreadable = {path for path, found in looks.items() if any(look.problem for look in found)}
     damage = [
@@ -87,6 +94,8 @@ def look_at(
         copies=copies.within(compared, equal, flat, _class_of(found_classes)),
         tables=tuple(found_tables),
         statistics=tuple(statistics.beside(tree.root, tree.files)),
+        vocabularies=tuple(given.vocabularies(tree.root, tree.files)),
+        weights=tuple(given.class_weights(tree.root, tree.files)),
         links=tuple(tree.links),
         described=tuple(_described(tree, keeps)),
         stored=tuple(_stored(tree, sound)),

@@ -14,14 +14,15 @@ KINDS: dict[str, str] = {
     **dict.fromkeys("txt json jsonl xml yaml yml".split(), "text"),
     **dict.fromkeys("tar tgz".split(), "tar"),
     "zip": "zip",
+    "bin": "raw",
     **dict.fromkeys("h5 hdf5".split(), "hdf5"),
     **dict.fromkeys("wav flac mp3 ogg m4a".split(), "audio"),
     **dict.fromkeys("mp4 avi mkv mov webm".split(), "video"),
     **dict.fromkeys(
-        "nii dcm mha mhd nrrd exr hdr mat pkl pickle lmdb mdb tfrecord arrow bin ply pcd las obj".split(), "other"
+        "nii dcm mha mhd nrrd exr hdr mat pkl pickle lmdb mdb tfrecord arrow ply pcd las obj".split(), "other"
     ),
 }  # fmt: skip
-SAMPLES = {"image", "array", "tensor", "table", "tar", "zip", "hdf5", "audio", "video", "other"}
+SAMPLES = {"image", "array", "tensor", "table", "tar", "zip", "hdf5", "audio", "video", "raw", "other"}
 
 # Left behind by systems and tools; nobody's sample, and empty by nature.
 JUNK = {"thumbs.db", "desktop.ini", "__init__.py", "icon\r", "license", "readme", "checksums", "md5sums"}

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field, replace
 
 from premortem.preflight.data import names, splits
 from premortem.preflight.data.data_facts import Look, Pairing
+from premortem.preflight.data.readers.image import SIDE
 from premortem.preflight.data.walk import File, Tree
+from premortem.profile.lying import way
 
 _DIGITS = re.compile(r"\d+")
 _MOST_CHILDREN = 12  # more folders side by side are classes or sequences
 _BY_ROLE = 0.5  # of the smaller side has a partner, where names of folders speak
 _BY_KIND = 0.8  # where only the formats differ
+_MOST_LAID = 200  # pairs whose pictures are laid on each other
 
 
 @dataclass
@@ -129,7 +132,28 @@ def _pair(
         folders=frozenset(path.rpartition("/")[0] for path in one.files.values()),
         counted=one.kinds == two.kinds and _counted(one.files.keys() ^ both or two.files.keys() ^ both, both),
         shapes=tuple(shapes),
+        laid=tuple(
+            _laid(
+                (looks[one.files[key]], looks[two.files[key]])
+                for key in sorted(both)
+                if one.files[key] in looks and two.files[key] in looks
+            )
+        ),
     )
+
+
+def _laid(pairs: Iterable[tuple[Look, Look]]) -> Iterable[tuple[str, int]]:
+    """In which way the thumbnail of each right side lies on that of its left side."""
+    thumbs = [(one, two) for one, two in pairs if one.thumb and two.thumb and one.shape == two.shape]
+    if not thumbs:
+        return ()
+    import numpy as np
+
+    found = Counter[str]()
+    for one, two in thumbs[:_MOST_LAID]:
+        picture, mask = (np.frombuffer(look.thumb, np.uint8).reshape(SIDE, SIDE) for look in (one, two))
+        found[way(picture[None], mask)] += 1
+    return [(name, number) for name, number in found.items() if name]
 
 
 def _counted(alone: AbstractSet[str], both: AbstractSet[str]) -> bool:
@@ -155,6 +179,7 @@ def _together(found: list[Pairing]) -> Pairing:
         folders=frozenset().union(*(pairing.folders for pairing in found)),
         counted=all(pairing.counted for pairing in found),
         shapes=tuple(shape for pairing in found for shape in pairing.shapes),
+        laid=tuple(sum((Counter(dict(pairing.laid)) for pairing in found), Counter[str]()).items()),
     )
 
 

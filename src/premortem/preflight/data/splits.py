@@ -8,7 +8,16 @@ from functools import lru_cache
 from premortem.preflight.data import names
 from premortem.preflight.data.walk import File
 
-_WHOLE = {"array", "tensor", "table", "text", "tar", "zip", "hdf5"}  # may hold a whole split in one file
+_WHOLE = {
+    "raw",
+    "array",
+    "tensor",
+    "table",
+    "text",
+    "tar",
+    "zip",
+    "hdf5",
+}  # may hold a whole split in one file
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
 from premortem.preflight.data.code.opened import Opened, fits, is_surely_data, opened, patterns, tops
 from premortem.preflight.data.data_facts import DataFacts, Length, Miss, Root
+from premortem.preflight.data.readers.raw import stored_type
 from premortem.preflight.data.walk import walk
 from premortem.preflight.data.wording import in_bytes
 from premortem.preflight.project import Part, Project, Tell
@@ -91,7 +92,8 @@ def _part(
     surveyed, missing, endings = [], set[str](), Counter[str]()
     misses = list(found.misses)
     code = [source.data for source in project.reading.sources] if project.target else []
-    keeps = [each for text in code for each in kept.kept(ast.parse(text))]
+    trees = [ast.parse(text) for text in code]
+    keeps = [each for tree in trees for each in kept.kept(tree)]
     for path, only in roots.items():
         shown = _shown(path, project)
         if not path.exists():
@@ -102,7 +104,7 @@ def _part(
             continue
         with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
             warnings.simplefilter("ignore")  # what a decoder thinks of metadata
-            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps)
+            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps, raw=stored_type(trees))
         if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
             continue
         surveyed.append(root)
@@ -119,6 +121,7 @@ def _part(
         names=frozenset(
             word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
         ),
+        sorts=any(map(sorts_names, trees)),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
@@ -130,6 +133,18 @@ def _part(
     if not surveyed and not part.findings and not facts.lengths:
         part.skipped = _why_nothing(project, found)
     return part
+
+
+def sorts_names(tree: ast.AST) -> bool:
+    """`sorted(folder.glob("*"))`, without a key that knows numbers."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "sorted"
+        and not any(word.arg == "key" for word in node.keywords)
+        and any(part in ast.unparse(node) for part in ("glob(", "iterdir(", "listdir(", "scandir("))
+        for node in ast.walk(tree)
+    )
 
 
 def _shown(path: Path, project: Project) -> str:
@@ -163,10 +178,16 @@ def _why_nothing(project: Project, found: Opened) -> str:
 
 def _about(root: Root) -> str:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in root.kinds) or "nothing to load"
-    text = f"{count(root.samples, 'sample file')} ({kinds}), {in_bytes(root.bytes)}"
+    files = count(root.samples, "sample file") if root.samples else count(root.files, "file")
+    text = f"{files} ({kinds}), {in_bytes(root.bytes)}"
+    if root.samples and not root.read:
+        text += "; none was decoded: files of this kind are only listed"
     if root.read:
         text += f"; {root.read:,} of {root.files:,} files decoded ({share(root.read, root.files)})"
         text += ", a random sample with a fixed seed" if root.samples > sampling.ALL_UP_TO else ""
+    tables = [table for table in root.tables if table.sample.columns and table.profile.kind != "channels"]
+    if tables:
+        text += f"; {sum(t.read for t in tables):,} of {sum(t.rows for t in tables):,} rows looked at"
     if root.cut:
         text += "; there are more files, which took too long to list"
     if root.skipped:

@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from premortem.preflight.data import names
+from premortem.preflight.data.sentences import words_in
+from premortem.preflight.data.times import Times, times_in
 from premortem.profile import arrays
 from premortem.profile.alone import summarise
 from premortem.profile.facts import Profile
@@ -20,19 +20,8 @@ from premortem.profile.sample import MOST_COLUMNS, Row, Sample, mark
 MOST_ROWS = 50_000
 _MOST_CATEGORIES = 300
 _EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})
-_TIME = re.compile(r"(\d{4}-[01]\d-[0-3]\d)[T ]([0-2]\d:[0-5]\d(?::[0-5]\d)?)(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?$")
 _NUMBERS = 0.9  # of the cells, for a column of numbers
 _IDS = frozenset({"id", "index", "idx", "uid", "uuid", "row", "key", "name", "file", "path", "filename"})
-
-
-class Times(NamedTuple):
-    """A column of times."""
-
-    first: float  # in seconds since 1970, as written, whatever the zone
-    last: float
-    rising: bool  # row by row
-    zones: frozenset[str]  # "+02:00", "Z", "" for none
-    example: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +38,8 @@ class Table:
     broken: tuple[str, ...] = ()  # columns with text in the wrong encoding
     sample: Sample = field(compare=False, repr=False)
     times: Mapping[str, Times] = field(default_factory=dict)
+    # Columns of sentences: how many words, and how often the most frequent ones come.
+    words: Mapping[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)
     codes: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # columns of numbered words, in their order
@@ -102,9 +93,8 @@ def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") 
         profile=summarise(sample, path, source=path, dtype="text"),
         categories={name: n for name, n in categories.items() if not is_id(name, numbers.get(name))},
         broken=broken,
-        times={
-            n: t for n, column in cells.items() if n not in numbers and (t := times_in(column)) is not None
-        },
+        times=times_in(cells, numbers) if every == 1 else {},
+        words=words_in({name: column for name, column in cells.items() if name not in numbers}),
         sample=sample,
     )
 
@@ -183,16 +173,6 @@ def split_by_column(table: Table, columns: Mapping[str, Sequence[str]]) -> list[
                 parts.append(replace(part, split=split, series=f"{table.path}:{name}"))
         return parts
     return []
-
-
-def times_in(cells: Sequence[str]) -> Times | None:
-    """Of a column in which nearly every cell is a date with a time (ISO 8601)."""
-    found = [match for cell in cells if (match := _TIME.match(cell))]
-    if len(found) < 2 or len(found) < _NUMBERS * len(cells):
-        return None
-    made = [datetime.fromisoformat(f"{m[1]}T{m[2]}+00:00").timestamp() for m in found]
-    rising = sum(b >= a for a, b in pairwise(made)) >= 0.98 * (len(made) - 1)
-    return Times(min(made), max(made), rising, frozenset(m[3] or "" for m in found), found[0][0])
 
 
 # --- columns ---------------------------------------------------------------------------------

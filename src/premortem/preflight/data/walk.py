@@ -13,7 +13,7 @@ from premortem.preflight.data.data_facts import Trouble
 
 MOST_FILES = 2_000_000
 PATIENCE = 60.0  # seconds; on a slow network disk every size is a question to a server
-_EMPTY_IS_DAMAGE = names.SAMPLES - {"other"}
+_EMPTY_IS_DAMAGE = names.SAMPLES - {"raw", "other"}
 
 
 @dataclass(slots=True)

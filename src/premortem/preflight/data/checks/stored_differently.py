@@ -15,17 +15,21 @@ _FEWEST = 10  # files
 _MOST_OF = 0.5  # of the one split, and (nearly) none of the other
 _HARDLY = 0.02
 # Images that differ in these only are the same after `convert("RGB")`.
-_SAME = {"RGBA": "RGB", "P": "RGB", "RGBX": "RGB", "LA": "L", "1": "L"}
+_SAME = {"RGBA": "RGB", "RGBX": "RGB", "LA": "L", "1": "L"}
+_PALETTE = "stored with a palette (mode P)"
+_CONVERTS = ("convert", "imread", "decode_image", "decode_jpeg", "read_image", "ImageFolder", "pil_loader")
 _WORDS = {"audio": ("resampl", "Resampl", "librosa"), "note": ("exif",), "image": ()}
 _MEANS = {
     "audio": "The same tone lies at another place of the spectrum, or a second is another number of samples.",
     "note": "Such a photograph is stored as the sensor saw it, with a note which way is up; code that does not read the note sees it "
     "turned or mirrored.",
+    "palette": "Read as it is, each pixel of such an image is a place in its palette, and no brightness or colour.",
     "image": "Colour is there in one split and gone in the other; converting to RGB does not bring it back.",
 }
 _DO = {
     "audio": "Bring all files to one sampling rate, where they are made or where they are read.",
     "note": "Call `ImageOps.exif_transpose` where images are opened.",
+    "palette": 'Call `.convert("RGB")` or `.convert("L")` where images are opened.',
     "image": "Make the files again from the originals, or train without colour.",
 }
 
@@ -65,10 +69,11 @@ class StoredDifferently(Check):
                     continue
                 if any(part in name for name in facts.names for part in _WORDS[judged.kind]):
                     continue
-                yield from self._compare(root.name, first, judged)
+                converts = not facts.names or any(part in name for name in facts.names for part in _CONVERTS)
+                yield from self._compare(root.name, first, judged, converts)
 
-    def _compare(self, root: str, first: Stored, second: Stored) -> Iterator[Finding]:
-        here, there = counts(first), counts(second)
+    def _compare(self, root: str, first: Stored, second: Stored, converts: bool) -> Iterator[Finding]:
+        here, there = counts(first, converts), counts(second, converts)
         for one, two, other in ((here, there, second), (there, here, first)):
             mine, yours = sum(two.values()), sum(one.values())
             for way, number in two.items():
@@ -79,8 +84,8 @@ class StoredDifferently(Check):
                     yield self.finding(
                         f"`{shown(root)}`: {number} of {mine} files of {other.split} that were read are {way}; in "
                         f"{(first if other is second else second).split} {one[usual]} of {yours} are {usual}",
-                        cause=_MEANS[second.kind],
-                        remedy=_DO[second.kind],
+                        cause=_MEANS["palette" if _PALETTE in (way, usual) else second.kind],
+                        remedy=_DO["palette" if _PALETTE in (way, usual) else second.kind],
                         split=other.split,
                         way=way,
                         files=number,
@@ -88,9 +93,13 @@ class StoredDifferently(Check):
                     return
 
 
-def counts(stored: Stored) -> dict[str, int]:
+def counts(stored: Stored, converts: bool) -> dict[str, int]:
+    """A palette may hold colours or greys: where the code converts, it says nothing."""
     found: dict[str, int] = {}
     for way, number in stored.ways:
-        same = _SAME.get(way, way)
+        palette = way == "P" and stored.kind == "image"
+        if palette and converts:
+            continue
+        same = _PALETTE if palette else _SAME.get(way, way)
         found[same] = found.get(same, 0) + number
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from typing import ClassVar
 
 from premortem.cards import Card
@@ -11,7 +10,7 @@ from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Times
+from premortem.preflight.data.times import Times, when
 from premortem.preflight.unit import Check
 
 _SUMMER = 1.0  # hours, by which the offset of one zone changes in a year
@@ -33,7 +32,7 @@ class TimesDoNotFit(Check):
 
     ## When it stays silent
     When offsets differ by an hour, as summer time does; when rows are not in the order of their times; when both splits cover the
-    same time, as those of a random split do.
+    same time, as those of a random split do; of times in other units, which PM648 reports.
     """
 
     card: ClassVar[Card] = Card(
@@ -59,8 +58,8 @@ class TimesDoNotFit(Check):
                         )
                     elif overlap(known, times):
                         yield self.finding(
-                            f"`{shown(root.name)}`: `{names[1]}` begins at {when(times.first)}, before `{names[0]}` ends at "
-                            f"{when(known.last)}",
+                            f"`{shown(root.name)}`: `{names[0]}` goes from {when(known.first)} to {when(known.last)}, "
+                            f"`{names[1]}` from {when(times.first)} to {when(times.last)}: they overlap",
                             cause=f"The splits are cut by `{shown(column)}`, and their times overlap: a part of what is judged was "
                             "trained on.",
                             remedy="End the training data where the evaluation begins.",
@@ -70,7 +69,7 @@ class TimesDoNotFit(Check):
 
 
 def other_zones(first: Times, second: Times) -> bool:
-    if first.zones & second.zones:
+    if first.zones & second.zones or first.unit or second.unit:
         return False
     if "" in first.zones | second.zones:
         return True
@@ -89,11 +88,9 @@ def zones(times: Times) -> str:
 
 
 def overlap(first: Times, second: Times) -> bool:
-    """The second begins and ends later than the first, and begins before the first ends."""
+    """Each begins where the other has not, and they have a part in common."""
     length = first.last - first.first
     later = second.first > first.first + _LATER * length and second.last > first.last
-    return first.rising and second.rising and later and second.first < first.last
-
-
-def when(time: float) -> str:
-    return f"{datetime.fromtimestamp(time, timezone.utc):%Y-%m-%d %H:%M}"
+    earlier = second.first < first.first and second.last < first.last - _LATER * length
+    both = min(first.last, second.last) > max(first.first, second.first)
+    return first.unit == second.unit and first.rising and second.rising and (later or earlier) and both

@@ -19,6 +19,7 @@ from premortem.preflight.data.readers import (
     hdf5,
     image,
     parquet,
+    raw,
     tar,
     tensor,
     text,
@@ -27,7 +28,19 @@ from premortem.preflight.data.readers import (
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 
 # Each is a module with `SUFFIXES` and `read(path, relative, around)`, which yields looks.
-ALL: tuple[ModuleType, ...] = (image, array, tensor, csv_table, parquet, tar, zip_shard, hdf5, audio, text)
+ALL: tuple[ModuleType, ...] = (
+    image,
+    array,
+    tensor,
+    csv_table,
+    parquet,
+    tar,
+    zip_shard,
+    hdf5,
+    audio,
+    text,
+    raw,
+)
 BY_SUFFIX: dict[str, ModuleType] = {suffix: reader for reader in ALL for suffix in reader.SUFFIXES}
 
 

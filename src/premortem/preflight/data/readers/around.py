@@ -20,6 +20,7 @@ class Around:
 
     root: Path
     names: dict[str, int] = field(default_factory=dict)  # file name, and name without suffix -> how often
+    raw: str = ""  # the type of numbers without a header, as the script's code names it
 
     def place(self, value: str, beside: Path) -> str:
         """Where a file named in a table lies; `?` when several could be meant, nothing when none."""

@@ -1,0 +1,55 @@
+"""PM699 tokens-renumbered-between-splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data import compared
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+from premortem.profile.numbering import renumbered
+from premortem.profile.wording import numbering
+
+
+class TokensRenumbered(Check):
+    """The tokens of one split are numbered in another way than those of the training split.
+
+    ## Why it matters
+    Each number stands for another word. Nothing crashes as long as the numbers are smaller than the vocabulary.
+
+    ## Usual causes
+    Two versions of a tokenizer, one with a special token more; files that were tokenised by two programs.
+
+    ## What to do
+    Tokenise all splits again with one tokenizer, and store its checksum beside the files.
+
+    ## When it stays silent
+    Unless tokens that are frequent in the one never come in the other, in both directions, and all of them agree once they are
+    moved by one number.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM699",
+        name="tokens-renumbered-between-splits",
+        family="data-labels",
+        severity=Severity.WARNING,
+        explains=("tokens-numbered-differently",),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for first, second in compared.splits(root.tables):
+                found = renumbered(first.profile, second.profile)
+                if found is not None:
+                    names = (shown(first.shown), shown(second.shown))
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {numbering(found, f'`{names[0]}`', f'`{names[1]}`')}",
+                        cause="The two files were tokenised with different numbers.",
+                        remedy="Tokenise all splits again with one tokenizer.",
+                        files=list(names),
+                        moved=found.moved,
+                    )

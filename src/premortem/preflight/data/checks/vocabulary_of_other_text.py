@@ -1,0 +1,69 @@
+"""PM695 vocabulary-of-other-text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.sentences import known
+from premortem.preflight.unit import Check
+
+_KNOWN = 0.5  # of the words; a vocabulary that leaves out rare words knows four in five
+_FEWEST = 200  # words of the text
+
+
+class VocabularyOfOtherText(Check):
+    """The vocabulary beside the data knows few of the words in its text.
+
+    ## Why it matters
+    Every other word becomes the same unknown token. The loss is finite, and the model sees hardly anything of the text.
+
+    ## Usual causes
+    The vocabulary of another collection or language; words in small letters where the text has capitals; a word list that was made from
+    another way of splitting words.
+
+    ## What to do
+    Make the vocabulary from the training text, with the code that splits the words in training.
+
+    ## When it stays silent
+    When it knows more than half of the words, when it has pieces of words or single letters, and when the script does not name the file.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM695",
+        name="vocabulary-of-other-text",
+        family="data-labels",
+        severity=Severity.WARNING,
+        explains=("inputs-nearly-constant", "uninformative-labels"),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        small = not facts.names or any("lower" in name or "casefold" in name for name in facts.names)
+        for root in facts.roots:
+            for given in root.vocabularies:
+                texts = [
+                    (known(words, given.words, small=small and not given.cased), table, column, words)
+                    for table in root.tables
+                    for column, (total, words) in table.words.items()
+                    if total >= _FEWEST and facts.uses(table, column)
+                ]
+                if not texts or not facts.reads(given.path):
+                    continue
+                # Where it knows one of the texts, it is that one's.
+                best, table, column, words = max(texts, key=lambda found: found[0])
+                if best >= _KNOWN:
+                    continue
+                strange = [word for word in words if word not in given.words][:3]
+                yield self.finding(
+                    f"`{shown(root.name)}`: `{shown(given.path)}` has {len(given.words):,} words and knows {best:.0%} of the words of "
+                    f"`{shown(column)}` in `{shown(table.shown)}`; it lacks {', '.join(f'`{shown(word)}`' for word in strange)}",
+                    cause="It was made from another text, or words are spelled or split in another way there.",
+                    remedy="Make the vocabulary from the training text, with the code that splits the words in training.",
+                    file=shown(given.path),
+                    column=shown(column),
+                    known=round(best, 3),
+                )

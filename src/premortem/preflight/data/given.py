@@ -1,0 +1,111 @@
+"""Vocabularies and weights of classes that lie beside the data, in files of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from premortem.preflight.data import names
+from premortem.preflight.data.data_facts import Vocabulary, Weights
+from premortem.preflight.data.statistics import contents
+from premortem.preflight.data.walk import File
+
+_VOCABULARY = re.compile(r"vocab|stoi|word|token|dictionary|lexicon")
+_WEIGHTS = re.compile(
+    r"(class|label|loss|pos|ce)[^a-z]*weight|weights?[^a-z]*(of|per|by|for)?[^a-z]*(class|label)"
+)
+_MOST_BYTES = 16 << 20
+_MOST_FILES = 16
+_FEWEST = 20  # words
+_PIECES = ("##", "Ġ", "▁", "</w>")  # of words: such a vocabulary is not asked for whole ones
+
+
+def vocabularies(root: Path, files: Iterable[File]) -> Iterator[Vocabulary]:
+    named = [f for f in files if f.size <= _MOST_BYTES and _VOCABULARY.search(names.stem(f.name).lower())]
+    for file in [f for f in named if names.suffix(f.name) in {"json", "yaml", "yml", "txt", "vocab"}][
+        :_MOST_FILES
+    ]:
+        found = (
+            lines(root / file.path)
+            if names.suffix(file.name) in {"txt", "vocab"}
+            else contents(root / file.path)
+        )
+        words = frozenset(listed(found))
+        letters = sum(len(word) == 1 for word in words)
+        pieces = sum(word.startswith(_PIECES) or word.endswith(_PIECES) for word in words)
+        if len(words) >= _FEWEST and letters < 0.5 * len(words) and pieces < 0.02 * len(words):
+            yield Vocabulary(path=file.path, words=words, cased=keeps_case(found))
+
+
+def lines(path: Path) -> list[str]:
+    """The first word of each line; a number or a vector may follow it."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    split = [line.split() for line in text.splitlines()]
+    return [words[0] for words in split if words and len(words) <= 3]
+
+
+def listed(value: Any, depth: int = 0) -> Iterator[str]:
+    """Words with a number each, or a list of words, at any depth."""
+    if isinstance(value, Mapping):
+        numbered = [k for k, v in value.items() if isinstance(k, str) and type(v) is int]
+        if len(numbered) >= _FEWEST and len(numbered) >= 0.9 * len(value):
+            yield from numbered
+        elif depth < 3:
+            for each in value.values():
+                yield from listed(each, depth + 1)
+    elif isinstance(value, list) and len(value) >= _FEWEST and all(isinstance(v, str) for v in value):
+        yield from value
+
+
+def keeps_case(value: Any) -> bool:
+    """The file says that its tokenizer does not make letters small."""
+    if not isinstance(value, Mapping):
+        return False
+    return any(value.get(key) is False for key in ("lowercase", "do_lower_case", "lower"))
+
+
+def class_weights(root: Path, files: Iterable[File]) -> Iterator[Weights]:
+    small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml", "npy"}]
+    for file in small[: 4 * _MOST_FILES]:
+        found = array(root / file.path) if file.name.endswith(".npy") else contents(root / file.path)
+        for name, values in weights_in(found, names.stem(file.name)):
+            yield Weights(path=file.path, classes=name, values=values)
+            break
+
+
+def array(path: Path) -> Any:
+    try:
+        import numpy as np
+
+        return np.load(path, allow_pickle=False).tolist()
+    except Exception:  # noqa: BLE001 - another's file, of any content
+        return None
+
+
+def weights_in(
+    value: Any, called: str, depth: int = 0
+) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
+    """Numbers above 0 under a name that says that they are weights of classes; with the names of the classes where they stand there."""
+    if _WEIGHTS.search(called.lower()):
+        if isinstance(value, list) and 2 <= len(value) <= 300 and all(is_weight(v) for v in value):
+            yield (), tuple(map(float, value))
+            return
+        if (
+            isinstance(value, Mapping)
+            and 2 <= len(value) <= 300
+            and all(is_weight(v) for v in value.values())
+        ):
+            yield tuple(map(str, value)), tuple(map(float, value.values()))
+            return
+    if isinstance(value, Mapping) and depth < 3:
+        for key, each in value.items():
+            yield from weights_in(each, str(key), depth + 1)
+
+
+def is_weight(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0

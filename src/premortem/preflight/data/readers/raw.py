@@ -1,0 +1,55 @@
+"""Numbers without a header, as `np.memmap` and `np.fromfile` read them: of the type that the script's code names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from premortem.preflight.data.data_facts import Look
+from premortem.preflight.data.readers import numbers
+from premortem.preflight.data.readers.around import Around, MissingLibrary
+
+SUFFIXES = ("bin",)
+_READS = frozenset({"memmap", "fromfile"})
+_TYPES = frozenset("uint8 uint16 uint32 int8 int16 int32 int64 float16 float32 float64".split())
+_ROW = 64  # tokens that are taken for one row of a text without ends
+
+
+def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
+    if not around.raw:
+        return
+    try:
+        import numpy as np
+    except ImportError:
+        raise MissingLibrary("numpy") from None
+    kind = np.dtype(around.raw)
+    count = path.stat().st_size // kind.itemsize
+    if count < 2 * _ROW:
+        return
+    whole = np.memmap(path, dtype=kind, mode="r")[: count - count % _ROW]
+    yield numbers.about(whole.reshape(-1, _ROW if kind.kind in "iu" else 1), relative, "raw")
+
+
+def stored_type(trees: Iterable[ast.AST]) -> str:
+    """The one type with which the code reads such files; nothing where it names several, or none."""
+    found = {
+        name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _called(node) in _READS
+        for value in [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "dtype")]
+        if (name := _type(value)) in _TYPES
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _type(value: ast.expr) -> str:
+    """`np.uint16`, `"uint16"`, `"<u2"` is not known."""
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    return value.attr if isinstance(value, ast.Attribute) else ""

@@ -1,0 +1,74 @@
+"""Whether a mask lies on its picture as it is, or would if it were turned or mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+STRAIGHT = "as it is"
+_TURNS: dict[str, Callable[[Any], Any]] = {
+    STRAIGHT: lambda m: m,
+    "upside down": lambda m: m[::-1],
+    "mirrored left to right": lambda m: m[:, ::-1],
+    "turned by 180 degrees": lambda m: m[::-1, ::-1],
+}
+_OF_SQUARES: dict[str, Callable[[Any], Any]] = {
+    "with rows and columns exchanged": lambda m: m.T,
+    "turned by 90 degrees": lambda m: m.T[::-1],
+    "turned by 270 degrees": lambda m: m.T[:, ::-1],
+    "with rows and columns exchanged, from the other corner": lambda m: m.T[::-1, ::-1],
+}
+_SIDE = 32  # pixels that are looked at
+_LEVELS = 16
+_CLEAR = 0.12  # of the differences between pixels, explained by the mask
+_TIMES = 2.0  # as much as in any other way
+FEWEST = 10  # pairs that say which way they lie
+_SHARE = 0.3  # of them, for a way that is wrong; one flip in two is half
+_NEXT = 3.0  # times as many as for any other wrong way: chance takes each of them
+
+
+def way(picture: Any, mask: Any) -> str:
+    """The one way in which the mask says much about the pixels; "" where no way does, or several do. (channels, height, width)"""
+    import numpy as np
+
+    steps = [max(1, side // _SIDE) for side in mask.shape]
+    small = mask[:: steps[0], :: steps[1]]
+    values = picture[:, :: steps[0], :: steps[1]].astype("float64").reshape(len(picture), -1)
+    levels, codes = np.unique(small, return_inverse=True)
+    if not len(levels) >= 2:
+        return ""
+    if len(levels) > _LEVELS:
+        bounds = np.quantile(small, np.linspace(0, 1, 9)[1:-1])
+        codes = np.searchsorted(bounds, small.reshape(-1), side="right")
+    codes = codes.reshape(small.shape)
+    values = values - values.mean(1, keepdims=True)
+    whole = (values**2).sum(1)
+    if not np.isfinite(whole).all() or not (whole > 0).any():
+        return ""
+    turns = {**_TURNS, **(_OF_SQUARES if small.shape[0] == small.shape[1] else {})}
+    scores = {name: explained(values, whole, turn(codes)) for name, turn in turns.items()}
+    best, next_best = sorted(scores.values())[:-3:-1]
+    return max(scores, key=lambda name: scores[name]) if best > max(_CLEAR, _TIMES * next_best) else ""
+
+
+def explained(values: Any, whole: Any, codes: Any) -> float:
+    """The share of the differences between pixels that lies between the levels of the mask, in the channel where it is largest."""
+    import numpy as np
+
+    flat = codes.reshape(-1)
+    counts = np.bincount(flat)
+    sums = np.stack([np.bincount(flat, weights=channel) for channel in values])
+    between = (sums**2 / np.maximum(counts, 1)).sum(1)
+    return float((between / np.where(whole > 0, whole, np.inf)).max())
+
+
+def wrong(counts: Iterable[tuple[str, int]]) -> tuple[str, int, int] | None:
+    """A way other than the straight one in which many masks lie: the way, how many, and of how many that say it."""
+    found = dict(counts)
+    total = sum(found.values())
+    turned = sorted(((number, name) for name, number in found.items() if name != STRAIGHT), reverse=True)
+    if total < FEWEST or not turned or turned[0][0] < _SHARE * total:
+        return None
+    if len(turned) > 1 and turned[0][0] < _NEXT * turned[1][0]:
+        return None
+    return turned[0][1], turned[0][0], total

@@ -1,0 +1,28 @@
+from premortem.events import Forward, StateLoaded
+
+
+def loaded(*layers):
+    return StateLoaded(
+        step=0,
+        target="module",
+        key=1,
+        name="body",
+        strict=True,
+        given=12,
+        wanted=12,
+        matched=12,
+        uncounted=layers,
+    )
+
+
+def forward(step, unborn):
+    return Forward(
+        step=step, model=1, grad=True, training=False, noisy_train=0, noisy_eval=2, samples=8, unborn=unborn
+    )
+
+
+EVENTS = [loaded("1", "4"), forward(0, 2), forward(1, 2)]
+HEALTHY = [
+    [loaded(), forward(1, 2)],  # a new layer, as its scales are
+    [loaded("1", "4"), forward(1, 0)],  # counted since
+]
