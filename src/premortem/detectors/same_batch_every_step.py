@@ -101,7 +101,7 @@ class SameBatchEveryStep(Detector):
             for model, steps in self._steps.items()
         )
         self._stood[key] = self._stood.get(key, 0) + 1 if stood else 0
-        # Nobody makes exactly as many steps with one batch on purpose, if they are many.
+        # Exactly as many steps with one batch as the loader has, and many of them, are not made on purpose.
         if self._stood[key] >= (PASSES if loader.batches is None or loader.batches < STEPS else 1):
             yield self.last_word(
                 event,
