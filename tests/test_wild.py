@@ -139,6 +139,31 @@ def test_our_line_stands_behind_those_of_the_future():
     compile(text, "x", "exec")
 
 
+SUMMARY = """
+import summary
+run = dict(exit=0, output="a", numbers=3, cpu=1.0, findings=[], error="")
+def mistake(**facts):
+    return {**run, "mistake": "no-step", "found": False, "first": False, "step": None, **facts}
+def row(name, repo, *mistakes):
+    return dict(name=name, repo=repo, bare=run, watched=run, planted=list(mistakes))
+rows = [
+    row("one", "karpathy/nanoGPT", mistake(output="b", found=True, first=True, step=4), mistake(output="c"), mistake()),
+    row("two", "karpathy/nanoGPT", mistake(exit=1, output="d")),
+]
+closed = summary.summed(rows, {})
+assert (closed["tried"], closed["planted"], closed["found"], closed["first"]) == (4, 2, 1, 1), closed
+result = dict(opened="d", commit="c", listed=2, repositories=1, own=100.0, open=summary.summed([], {}), closed=closed)
+lines = summary.page(result).splitlines()
+assert "closed half of this exam says 50 %" in lines[2], lines[2]
+assert "| no-step |  | 2, 1, 1 |" in lines
+"""
+
+
+def test_a_mistake_without_effect_is_not_counted_and_a_gap_is_said_first():
+    environment = {**os.environ, "PYTHONPATH": str(BENCH / "wild")}
+    subprocess.run([sys.executable, "-c", SUMMARY], env=environment, check=True)
+
+
 def test_the_split_is_by_the_name_alone():
     assert split.is_closed("karpathy/nanoGPT")
     assert split.is_closed("Karpathy/nanogpt")

@@ -83,8 +83,8 @@ def run(script: dict[str, Any], folder: Path, watched: bool) -> dict[str, Any]:
             process.wait()
         output, error = ((folder / name).read_text(errors="replace") for name in (".out", ".err"))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = json.loads(findings.read_text())["findings"] if findings.exists() else []
-    loud = [finding for finding in found if finding["severity"] != "info"]
+    said = json.loads(findings.read_text()) if findings.exists() else {"run": {}, "findings": []}
+    loud = [finding for finding in said["findings"] if finding["severity"] != "info"]
     steady = "\n".join(line for line in output.splitlines() if not TIMED.search(line))
     return {
         "exit": code,
@@ -93,6 +93,9 @@ def run(script: dict[str, Any], folder: Path, watched: bool) -> dict[str, Any]:
         "cpu": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2),
         "seconds": round(time.monotonic() - began, 1),
         "error": error[-400:] if code != 0 else "",
+        "blind": (said["run"].get("watched") or {}).get(
+            "missed", []
+        ),  # what our own errors kept us from seeing
         "findings": [
             [f["code"], f["family"], f["severity"], f["step"], f["certainty"], f["message"][:200]]
             for f in loud

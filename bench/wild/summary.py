@@ -7,6 +7,7 @@ where it prints, number by number, what it prints without the mistake.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
@@ -43,13 +44,16 @@ def summed(rows: list[dict[str, Any]], verdicts: dict[str, dict[str, str]]) -> d
         kinds[one["mistake"]].append(one)
     steps = [one["step"] for one in effective if one["step"] is not None]
     ratios = [row["watched"]["cpu"] / row["bare"]["cpu"] for row in ran if row["bare"]["cpu"]]
-    none = {"verdict": "open", "reason": "nobody has judged it yet"}
+    none = {"verdict": "open", "reason": "not judged yet"}
     return {
         "scripts": sum("bare" in row for row in rows),
         "ran": len(ran),
         "repositories": len({row["repo"] for row in ran}),
         "same_exit": sum(row["watched"]["exit"] == row["bare"]["exit"] for row in ran),
         "same_output": sum(row["watched"]["output"] == row["bare"]["output"] for row in ran),
+        "blind": [
+            [row["name"], *row["watched"].get("blind", ())] for row in ran if row["watched"].get("blind")
+        ],
         "other_output": [row["name"] for row in ran if row["watched"]["output"] != row["bare"]["output"]],
         "cpu_ratio": round(statistics.median(ratios), 2) if ratios else None,
         "alarms": [
@@ -144,6 +148,9 @@ def page(result: dict[str, Any]) -> str:
     for kind in sorted({kind for half in both for kind in half["kinds"]}):
         cells = [", ".join(map(str, half["kinds"].get(kind, ()))) for half in both]
         lines.append(f"| {kind} | {' | '.join(cells)} |")
+    blind = [f"- {name}: {'; '.join(what)}" for half in both for name, *what in half["blind"]]
+    if blind:
+        lines += ["", "## What our own errors kept us from seeing", "", *blind]
     others = [name for half in both for name in half["other_output"]]
     if others:
         lines += ["", "## Scripts that printed something else when watched", "", ", ".join(others) + "."]
@@ -156,13 +163,22 @@ def page(result: dict[str, Any]) -> str:
 def main() -> None:
     verdicts = loads((HERE / "verdicts.toml").read_text())
     listed = scripts()
-    rows = [row for name in sys.argv[1:] for row in json.loads(Path(name).read_text())]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--opened", help="when it was run, if not now")
+    parser.add_argument("--commit", help="what was run, if not this commit")
+    options = parser.parse_args()
+    rows = [row for file in options.files for row in json.loads(file.read_text())]
+    given = {key: value for key in ("opened", "commit") if (value := getattr(options, key))}
     halves = {
         half: summed([row for row in rows if half_of(row["repo"]) == half], verdicts)
         for half in ("open", "closed")
     }
     result = {
         **opened_by(),
+        **given,
         "listed": len(listed),
         "repositories": len({script["repo"] for script in listed}),
         "own": HELD,

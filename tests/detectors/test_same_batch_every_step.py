@@ -38,6 +38,10 @@ def test_a_batch_that_stands_for_a_whole_epoch_is_told_in_the_second_epoch(facts
     assert "5 steps" in found[0].message
 
 
+def test_one_epoch_of_many_batches_is_enough():
+    assert [f.code for f in heard([replace(FIVE, batches=13), *epochs(1, 13)])] == ["PM332"]
+
+
 @pytest.mark.parametrize(
     "run",
     [

@@ -42,3 +42,11 @@ def test_silent_when_it_was_not_thrown_so_far_or_learned_or_the_steps_were_small
     assert not said(lambda step: thrown(step, far=40.0))
     assert not said(lambda step: thrown(step, back=0.5))
     assert not said(thrown, updates=(0.05, 0.05, 0.02, 0.01))
+
+
+def test_a_first_step_of_a_thousand_times_the_weights_is_told_after_a_few_more():
+    far = (5000.0, 1.0, 0.5, 0.33)
+    ((finding, _event),) = said(lambda step: 0.7 if step == 0 else 40.0, steps=12, updates=far)
+    assert "went from 0.7 up to 40" in finding.message
+    assert not said(lambda step: 0.7 if step == 0 else 40.0, steps=12, updates=(0.9, 0.9, 0.5, 0.4))
+    assert not said(lambda step: 1.4 if step == 1 else 0.7 / (step + 1), steps=12, updates=far)  # it learns

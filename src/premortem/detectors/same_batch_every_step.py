@@ -11,7 +11,7 @@ STEPS = 10  # when the batches come from a loader that has others: chance never 
 CUT_STEPS = 20
 STUCK_STEPS = 50  # when other batches came before: a few repeats are a line search
 PER_EPOCH = 3  # steps in each printed epoch: full-batch training makes one
-PASSES = 2  # over a loader: in each, the first batch stood for all the others
+PASSES = 2  # over a loader of a few batches: in each, the first batch stood for all the others
 
 
 @dataclass
@@ -101,7 +101,8 @@ class SameBatchEveryStep(Detector):
             for model, steps in self._steps.items()
         )
         self._stood[key] = self._stood.get(key, 0) + 1 if stood else 0
-        if self._stood[key] >= PASSES:
+        # Exactly as many steps with one batch as the loader has, and many of them, are not made on purpose.
+        if self._stood[key] >= (PASSES if loader.batches is None or loader.batches < STEPS else 1):
             yield self.last_word(
                 event,
                 f"each epoch made {loader.batches} steps with one batch, the first that the loader gave",

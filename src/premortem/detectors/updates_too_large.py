@@ -12,6 +12,7 @@ PATIENCE = 60  # steps until a run should have got over its first jumps
 SOON = 20  # steps are enough for a loss that is thrown far away and stays there
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
 BLOWN = 100.0  # times its first value: a loss that went there was thrown there
+THROWN = 1000.0  # times the weight matrices in the very first step: they are nowhere near where they were
 FAR = 0.5  # of the weight matrices in the first steps together, which is then enough
 LONG = 480  # steps after which the finding does not wait for the end of the run
 
@@ -115,10 +116,11 @@ def diverged(motion: Motion, first: float, worst: float) -> tuple[str, Severity]
 
 def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple[str, Severity]:
     """It never came back to where it started, or only after a long time."""
-    lost = motion.losses.values and min(motion.losses.best(), motion.losses.tail()) > BLOWN * first
-    if motion.steps < (SOON if lost else PATIENCE) or first <= 0 or worst < 1.5 * first:
-        return "", Severity.ERROR
     looks = motion.audits[:EARLY]
+    lost = motion.losses.values and min(motion.losses.best(), motion.losses.tail()) > BLOWN * first
+    soon = EARLY if max(_sizes(looks[:1]), default=0.0) >= THROWN else SOON if lost else PATIENCE
+    if motion.steps < soon or first <= 0 or worst < 1.5 * first:
+        return "", Severity.ERROR
     if not jumped(motion, looks) and not (worst > BLOWN * first and strayed(motion, looks)):
         return "", Severity.ERROR
     up = f"the loss went from {first:.3g} up to {worst:.3g}"

@@ -67,8 +67,9 @@ def repeated_in(name: str, module: nn.Module) -> Iterable[Repeated]:
     """Layers with weights of which one object has several places of the same list."""
     for path, owner in module.named_modules():
         if isinstance(owner, (nn.ModuleList, nn.Sequential)) and len(owner) > 1:
-            layers = {id(layer): layer for layer in owner._modules.values()}
-            for key, times in Counter(map(id, owner._modules.values())).items():
+            held = [layer for layer in owner._modules.values() if layer is not None]  # None: a layer left out
+            layers = {id(layer): layer for layer in held}
+            for key, times in Counter(map(id, held)).items():
                 layer = layers[key]
                 if times > 1 and next(layer.parameters(), None) is not None:
                     place = ".".join(part for part in (name, path) if part)

@@ -39,6 +39,7 @@ _TWICE_AS_FAR = 2.0  # times the distance of the next value: nothing lies betwee
 _REPEATED = 3  # rows
 _SHARE = 0.002  # of the rows
 _VARIED = 12  # different values of the rest: a flag has no placeholder
+_BEYOND = 2.0  # times the range of a series or a picture: its own extremes lie at the ends of that range
 _SAME = 1e-5  # of the spread, up to which a straight line is exact
 
 
@@ -127,6 +128,9 @@ def histogram(ordered: Sequence[float]) -> tuple[int, ...]:
 
 
 def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placeholder]:
+    pairs = [(f"lowest of {name}", f"highest of {name}") for name in names]
+    places = {name: at for at, name in enumerate(names)}
+    ends = {name: places[other] for pair in pairs for name, other in (pair, pair[::-1]) if other in places}
     for at, name in enumerate(names):
         values = sorted(row.values[at] for row in rows if math.isfinite(row.values[at]))
         if len(values) < ENOUGH:
@@ -136,11 +140,24 @@ def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placehol
             number = counts[value]
             if number >= max(_REPEATED, _SHARE * len(values)) and is_apart(value, number, values):
                 rest = [v for v in values if v != value]
+                if name in ends and not is_beyond(
+                    value, rest, sorted(row.values[ends[name]] for row in rows)
+                ):
+                    continue
                 first = min((row for row in rows if row.values[at] == value), key=lambda row: row.place)
                 where = f"{first.source} " if first.source else ""
                 yield Placeholder(
                     name, value, number, len(values), rest[0], rest[-1], f"{where}row {first.place}"
                 )
+
+
+def is_beyond(value: float, rest: Sequence[float], other_end: Sequence[float]) -> bool:
+    """Far outside of all that a row has besides. A sine's lowest value is -1 in every other half wave, and 0 in between."""
+    spared = len(other_end) // 50  # which may have a placeholder of its own
+    others = [one for one in other_end if one != value]
+    reach = [*rest, *others[spared : len(others) - spared]]
+    low, high = min(reach), max(reach)
+    return max(low - value, value - high) > _BEYOND * (high - low)
 
 
 def is_apart(value: float, number: int, ordered: Sequence[float]) -> bool:
