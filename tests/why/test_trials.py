@@ -103,7 +103,7 @@ def test_an_earlier_run_is_asked_about_and_its_fix_applied(tmp_path):
     assert tried[0] == "no-clipping", "what the run has found comes first"
     assert told["patch"]["verified"]
     assert "clip_grad_norm_(model.parameters(), 1.0)" in script.read_text()
-    assert printed.index("the run said") < printed.index("as it is")
+    assert printed.index("found in the run") < printed.index("as it is")
 
 
 def test_a_script_that_does_not_train_cannot_be_tried(tmp_path):
