@@ -196,9 +196,9 @@ def suspected(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
     noise = tried.get("inputs-noise")
     ignored = noise is not None and noise.verdict == NOTHING
     card = LabelsSayNothing.card
-    said = "one batch is memorised, but over all the data it learns nothing, and with the labels of other samples it is no worse"
+    said = "one batch is memorised, but over all the data it learns nothing, and with the labels of other samples it does as well"
     more = (
-        ". Noise in the place of its inputs makes it no worse either: the model may ignore them"
+        ". Noise in the place of its inputs does as well too: the model may ignore them"
         if ignored
         else ""
     )
