@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import subprocess
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from split import half_of
 
 from premortem import changes
 
@@ -37,7 +38,7 @@ class Case:
 
     @property
     def part(self) -> str:
-        return "closed" if int(hashlib.sha256(self.name.encode()).hexdigest(), 16) % 2 else "open"
+        return half_of(self.name, "why")
 
     def staged(self, folder: str) -> tuple[str, ...]:
         """The words, where the script is a copy with the fault in it."""
