@@ -197,11 +197,7 @@ def suspected(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
     ignored = noise is not None and noise.verdict == NOTHING
     card = LabelsSayNothing.card
     said = "one batch is memorised, but over all the data it learns nothing, and with the labels of other samples it does as well"
-    more = (
-        ". Noise in the place of its inputs does as well too: the model may ignore them"
-        if ignored
-        else ""
-    )
+    more = ". Noise in the place of its inputs does as well too: the model may ignore them" if ignored else ""
     where = {"file": None, "line": None, "module": None, "parameter": None}
     return [
         {
