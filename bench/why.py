@@ -123,9 +123,13 @@ def main() -> None:
     add("--table", action="store_true")
     options = parser.parse_args()
     rows = json.loads(options.out.read_text())["scripts"] if options.out.exists() else {}
-    chosen = [each for each in cases(options.shared) if each.set in options.sets.split(",")]
+    shared = (
+        options.shared.resolve() if options.shared else None
+    )  # each script has a folder of its own to run in
+    chosen = [each for each in cases(shared) if each.set in options.sets.split(",")]
     chosen = [each for each in chosen if options.only in each.name and options.part in {"all", each.part}]
-    chosen = [each for each in chosen if not (options.missing and each.name in rows)]
+    known = {name for name, row in rows.items() if row["verdict"] != "none"} if options.missing else set()
+    chosen = [each for each in chosen if each.name not in known]
     chosen = [] if options.table else in_order(chosen, options.seed)[: options.most]
     make_data(chosen)
     pool = ThreadPoolExecutor(options.jobs)

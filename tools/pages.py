@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import halves
 import rooms
+import why_table
 
 from premortem import catalog
 from premortem.lint import problems, rules
@@ -127,6 +128,7 @@ SLOTS = (
     Slot("docs/measured.md", "numerics", ("numerics",), tables.numerics),
     Slot("docs/measured.md", "check", ("check",), tables.checked),
     Slot("docs/measured.md", "casebook table", ("casebook",), stories.table),
+    Slot("docs/why.md", "why table", ("why",), why_table.table),
     Slot("docs/report.md", "report table", ("report", "ui"), tables.report_and_ui),
     Slot("docs/run.md", "numerics", ("numerics",), tables.numerics),
     Slot("docs/run.md", "unseen", ("numerics-unseen",), tables.unseen),

@@ -224,3 +224,17 @@ def test_what_is_asked_only_of_a_script_that_does_not_learn():
     assert {
         each.name for each in questions.asked(replace(learns_well, diverges=True), {}) if not each.skipped
     } >= more
+
+
+def test_labels_that_say_nothing_are_suspected_only_where_one_batch_is_memorised():
+    stuck = ran(2.0, 2.0)
+
+    def concluded(batch, labels):
+        rows = [judged(stuck, batch, "same-batch"), judged(stuck, labels, "labels-shuffled")]
+        return conclude(rows, [], learns=False, diverges=False, judged=True, seeds=3)
+
+    said = concluded(ran(2.0, 0.1), ran(2.0, 2.0))
+    assert said.verdict == UNKNOWN, "a suspicion is no cause"
+    assert [each["name"] for each in said.findings] == ["labels-say-nothing"]
+    assert concluded(ran(2.0, 1.9), ran(2.0, 2.0)).findings == []
+    assert concluded(ran(2.0, 0.1), ran(2.0, 3.0)).findings == []

@@ -12,7 +12,7 @@ from premortem.changes.edits import with_keyword
 from premortem.changes.late import nn, torch
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
-_FILLING = ("uniform_", "normal_", "bernoulli_", "exponential_")  # what layers begin with is drawn so
+_FILLING = ("uniform_", "normal_", "exponential_")  # what layers begin with is drawn so
 # Groups of ranks have made their buffers for the type that the weights have.
 _KEPT = "Weights that several ranks hold together keep their type."
 

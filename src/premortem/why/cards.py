@@ -17,4 +17,17 @@ class LearnsWithOneChange:
     card = Card("PM370", "learns-with-one-change", "config", Severity.ERROR)
 
 
-ALL = (LearnsWithOneChange,)
+class LabelsSayNothing:
+    """The model learns as much from labels that were shuffled as from its own. It can memorise one batch.
+
+    `premortem why` ran the script with one batch again and again, which it memorised: model, loss and update work. Over all the
+    data it does not learn, and labels that belong to other samples make it no worse. So either labels and inputs do
+    not belong together (sorted or shuffled apart from each other, off by one, the wrong column), or the model ignores
+    its inputs, or these steps are too few to tell. Look at a few samples together with their labels, after all that the
+    script does to them.
+    """
+
+    card = Card("PM371", "labels-say-nothing", "data-labels", Severity.WARNING)
+
+
+ALL = (LearnsWithOneChange, LabelsSayNothing)

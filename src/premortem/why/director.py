@@ -25,6 +25,7 @@ from premortem.why.yardsticks import Yardstick
 
 FEW = 5  # backward passes: of fewer nothing can be said
 _PART = 16  # of the time that one run may take
+_LONGER = 2  # times that is the first run, which is watched: some findings need an epoch or two
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
 _LINES = 12
 _VARIES = 0.1  # of the scale: how well it goes depends on the seed
@@ -103,12 +104,20 @@ class Director:
         done, options = self.done, self.options
         options.shown.say("the script as it is, watched")
         first = self.launch(
-            Order(watched=True, seconds=self.total / _PART, folder="as-it-is", rows=bool(options.proposals))
+            Order(
+                watched=True,
+                seconds=_LONGER * self.total / _PART,
+                folder="as-it-is",
+                rows=bool(options.proposals),
+            )
         )
         done.problem = _problem(first)
         if done.problem:
             done.tail = first.tail
             return False
+        long = first.step_seconds * first.backwards * _PART / self.total
+        if long > 1:
+            first = yardsticks.cut(first, max(FEW, int(first.backwards / long)))
         done.seeds.append(first)
         others = [Order(seed=number, backwards=first.backwards) for number in range(1, options.seeds)]
         done.seeds += [each for each in self.together(others) if not each.failed]

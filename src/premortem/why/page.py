@@ -44,7 +44,7 @@ class Rows:
         """What an earlier run of it has found."""
         for each in reported:
             said = f"{_place(each['where'])}{each['code']} {each['name']}: {each['message']}"
-            self._print("the run said", said, "bold" if each["severity"] == "error" else "")
+            self._print("found in the run", said, "bold" if each["severity"] == "error" else "")
 
     def as_it_is(self, done: Why) -> None:
         self._print("as it is", as_it_is(done), "bold")
@@ -129,7 +129,7 @@ def show_end(done: Why, terminal: Terminal) -> None:
     for row in said.notes if listed else ():  # else the sentence below says it
         better = f"{row.title}: {effect(row.gain)}, a better setting, no mistake"
         terminal.print(Text(f"{'note':<{_WIDTH}} {better}"), soft_wrap=True)
-    if not listed:
+    if not listed or said.verdict == UNKNOWN:
         terminal.print(Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict]), soft_wrap=True)
     if done.patch is not None:
         patch = done.patch

@@ -22,7 +22,7 @@ _TRIALS = 0.8  # of the time, after which no new change is tried: what helped ha
 _EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
 _SHORT = 3  # a first round has this part of the steps
 _FEW_CHANGES = 4  # are not worth a round
-_MOST_SETS = 6
+_MOST_SETS = 24  # while there is time
 
 
 class Rounds:

@@ -32,7 +32,7 @@ def together(first: Row, second: Row) -> Row:
     """Named after the mistake in it, the more specific one where both are."""
     lead, other = sorted((first, second), key=_rank)
     if lead.learning is None or other.learning is None:
-        raise ValueError("a proposal is no change")
+        raise ValueError("a proposal cannot be put on")
     both = replace(
         lead.learning,
         title=f"{lead.title} + {other.title}",

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from premortem.changes.base import Learning
+from premortem.findings import Certainty
+from premortem.why.cards import LabelsSayNothing
 from premortem.why.yardsticks import BEYOND, NO_GAIN, Gain
 
 HELPS, HURTS, NOTHING, FAILED, SKIPPED = "helps", "hurts", "nothing", "failed", "skipped"
@@ -149,6 +151,7 @@ def conclude(
         return Verdict(
             UNKNOWN,
             f"{state}, and nothing that I changed made it learn. {_ruled_out(rows)}".strip(),
+            findings=[] if diverges else suspected(rows),
             notes=better,
         )
     open_mistakes = [row for row in rows if row.verdict != SKIPPED and row.family]
@@ -181,6 +184,32 @@ def refuted(finding: Mapping[str, Any], rows: Sequence[Row]) -> bool:
         return False
     tried = [row for row in rows if row.learning is not None and row.learning.finding == finding["name"]]
     return any(row.verdict == NOTHING for row in tried)
+
+
+def suspected(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """One batch is memorised, all the data is not learned, and labels of other samples do as well."""
+    tried = {row.change: row for row in rows}
+    batch, labels = tried.get("same-batch"), tried.get("labels-shuffled")
+    memorised = batch is not None and batch.verdict == HELPS and batch.gain.size >= _CLEARLY
+    if not memorised or labels is None or labels.verdict != NOTHING:
+        return []
+    noise = tried.get("inputs-noise")
+    ignored = noise is not None and noise.verdict == NOTHING
+    card = LabelsSayNothing.card
+    said = "one batch is memorised, but over all the data it learns nothing, and with the labels of other samples it does as well"
+    more = ". Noise in the place of its inputs does as well too: the model may ignore them" if ignored else ""
+    where = {"file": None, "line": None, "module": None, "parameter": None}
+    return [
+        {
+            "code": card.code,
+            "name": card.name,
+            "family": card.family,
+            "severity": card.severity.value,
+            "certainty": Certainty.SUSPECTED.value,
+            "where": where,
+            "message": said + more,
+        }
+    ]
 
 
 def _ruled_out(rows: Sequence[Row]) -> str:

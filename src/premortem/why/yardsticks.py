@@ -102,7 +102,7 @@ def cut(result: Result, backwards: int) -> Result:
     part = min(1.0, backwards / max(1, result.backwards))
 
     def shorter(kinds: Mapping[str, list[float]]) -> dict[str, list[float]]:
-        return {name: series[: math.ceil(len(series) * part)] for name, series in kinds.items()}
+        return {name: series[: math.ceil(len(series) * part - 1e-9)] for name, series in kinds.items()}
 
     return replace(
         result,

@@ -1,0 +1,93 @@
+"""Which trials are made: the director is real, but for the processes, whose results are made up."""
+
+from premortem.changes import RunDescription
+from premortem.why import verdict, yardsticks
+from premortem.why.director import Director, Why, WhyOptions
+from premortem.why.order import Result
+from premortem.why.rounds import Rounds
+from premortem.why.verdict import HELPS, NOTHING
+
+LINE, STEPS = "train.py:9", 90
+STUCK = RunDescription(optimizers=("SGD",), clips=True, schedules=True, weight_decay=0.1, terms=2, stuck=True)
+
+
+class Pretending(Director):
+    """`learns(change)`: whether the script learns with it. Each step of a trial takes a tenth of a second."""
+
+    def __init__(self, learns, minutes=10.0, run=STUCK, findings=()):
+        self.options = WhyOptions(argv=["train.py"], minutes=minutes, jobs=2)
+        self.learns, self.orders, self.total = learns, [], 60 * minutes
+        first = self.launch_of("", STEPS)
+        self.done = Why(seeds=[first, first, first], run=run, learns=False, findings=list(findings))
+        self.done.sticks = yardsticks.yardsticks(first)
+        self.done.chance = yardsticks.noise(self.done.sticks, self.done.seeds)
+
+    @property
+    def spent(self):
+        return sum(order.backwards for order in self.orders) / 10 / self.options.jobs
+
+    def launch(self, order, words=None):
+        self.orders.append(order)
+        return self.launch_of(order.change, order.backwards)
+
+    def launch_of(self, change, steps):
+        series = [
+            2.0 - (1.9 * place / STEPS if change and self.learns(change) else 0.0) for place in range(steps)
+        ]
+        if change:
+            series[0] += 1e-6  # every change is seen to act
+        return Result(
+            losses={LINE: series},
+            backwards=steps,
+            ended="finished",
+            touched=1,
+            seconds=steps / 10,
+            step_seconds=0.1,
+        )
+
+
+def asked(director):
+    Rounds(director).run()
+    return director.done.rows, [order.change for order in director.orders if not order.seed]
+
+
+def test_two_faults_are_found_together_where_neither_is_found_alone():
+    both = {"no-clipping", "rate-times-hundred"}
+    rows, _ = asked(Pretending(lambda change: both <= set(change.split("+"))))
+    (cause,) = verdict.ranked(rows, learns=False)
+    assert set(cause.change.split("+")) == both
+    assert cause.family == "clipping"
+    assert cause.again, "it has to help again"
+
+
+def test_no_pair_is_tried_where_one_change_is_enough_or_an_error_was_measured():
+    _, names = asked(Pretending(lambda change: change == "no-clipping"))
+    assert not any("+" in name for name in names)
+    error = {"name": "wrong-sign", "family": "loss-definition", "severity": "error"}
+    _, names = asked(Pretending(lambda change: False, findings=[error]))
+    assert not any("+" in name for name in names)
+
+
+def test_where_time_is_scarce_the_better_half_goes_on():
+    director = Pretending(lambda change: change == "rate-times-ten", minutes=1.0)
+    rows, _ = asked(director)
+    short = {order.change for order in director.orders if order.backwards < STEPS}
+    whole = {order.change for order in director.orders if order.backwards == STEPS}
+    assert short, "all of them for a third of the steps"
+    assert "rate-times-ten" in whole
+    assert short - whole, "and the worse half no longer"
+    kinds = {row.change: row for row in rows}
+    assert kinds["rate-times-ten"].verdict == HELPS
+    assert any(row.verdict == NOTHING and "third" in row.why for row in rows)
+    plenty = Pretending(lambda change: change == "rate-times-ten")
+    asked(plenty)
+    assert all(order.backwards == STEPS for order in plenty.orders)
+
+
+def test_an_error_that_was_measured_is_looked_for_again_with_the_change():
+    error = {"name": "updates-too-large", "family": "lr", "severity": "error"}
+    director = Pretending(lambda change: change == "no-clipping", findings=[error])
+    rows, _ = asked(director)
+    helped = next(row for row in rows if row.change == "no-clipping")
+    assert helped.still == set(), "it went away"
+    assert any(order.watched for order in director.orders)
