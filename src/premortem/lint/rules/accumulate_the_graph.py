@@ -130,9 +130,11 @@ class AccumulateTheGraph(Rule):
 
 
 def _names(source: Source, loss: ast.expr) -> set[str]:
-    """The losses of `loss.backward()` and of `(loss / k).backward()`."""
+    """The losses of `loss.backward()`, of `(loss / k).backward()` and of `loss.mean().backward()`."""
     if isinstance(loss, ast.BinOp):
         return _names(source, loss.left) | _names(source, loss.right)
+    if isinstance(loss, ast.Call) and last_name(loss) in KEEPS_GRAPH:
+        return _names(source, receiver(loss) or loss.func)
     return {dotted(loss)} - {""}
 
 
@@ -161,7 +163,7 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
             owner = receiver(call)
             # `history["loss"].append(loss)`: again the table stands for its entries.
             owner = owner.value if isinstance(owner, ast.Subscript) else owner
-            return dotted(owner), _loss_of(call.args[0], losses) if dotted(call.args[0]) else None
+            return dotted(owner), _loss_of(call.args[0], losses)
     return "", None
 
 

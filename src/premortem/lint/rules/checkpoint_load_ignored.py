@@ -28,7 +28,7 @@ class CheckpointLoadIgnored(Rule):
     ## When it stays silent
     When the handler does something about it: another way to load, a value that tells the caller, an exit, a raise.
     When the model that is loaded is made in the same `try`, and when a load that works leaves the function and another
-    way to load follows. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
+    way to load follows. When the state comes from a model in memory. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
 
     card = Card(code="PM508", name="checkpoint-load-ignored", family="checkpoint", severity=Severity.WARNING)
@@ -44,6 +44,7 @@ class CheckpointLoadIgnored(Rule):
                 if isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "load_state_dict"
+                and not _is_from_memory(source, node)
             ]
             if (
                 not loads
@@ -76,6 +77,19 @@ class CheckpointLoadIgnored(Rule):
 
 def _tried(source: Source, block: ast.Try) -> list[ast.AST]:
     return [node for statement in block.body for node in source.within(statement, nested=False)]
+
+
+def _is_from_memory(source: Source, load: ast.Call) -> bool:
+    """Whether the state comes from a model of this program, as when averaged weights are put in for an evaluation."""
+    state = argument(load, "state_dict", 0)
+    if state is None:
+        return False
+    made = source.flow(source.scope(load)).origins(state)
+    return any(
+        isinstance(node, ast.Call) and last_name(node) == "state_dict" and dotted(receiver(node)) != "torch"
+        for one in made
+        for node in (one, *source.within(one))
+    )
 
 
 def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:

@@ -107,6 +107,10 @@ class DroppedTensorResult(Rule):
                 proofs += isinstance(node.slice, (ast.Tuple, ast.Slice))
             elif isinstance(node, ast.Call) and last_name(node) == "isinstance" and len(node.args) == 2:
                 proofs += dotted(node.args[0]) == name and source.names.all_in(node.args[1], TENSOR_TYPES)
+            elif isinstance(node, ast.Return) and dotted(node.value) == name:
+                function = source.function(node)
+                given = function.returns if function is not None else None
+                proofs += given is not None and source.names.all_in(given, TENSOR_TYPES)
             elif annotation := self._annotation(node, name):
                 if not source.names.any_in(annotation, TENSOR_TYPES) and source.names.of(annotation):
                     return False  # it says itself that it is something else
