@@ -149,11 +149,24 @@ def steps(source: Source) -> list[Step]:
 
 def calls_in(source: Source, node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls below this node, inner functions left out; with `names`, only those."""
-    return [
-        call
-        for call in source.within(node, nested=False)
-        if isinstance(call, ast.Call) and (not names or last_name(call) in names)
-    ]
+    known = _calls_below(source)
+    if node not in known:
+        calls = [one for one in source.within(node, nested=False) if isinstance(one, ast.Call)]
+        known[node] = calls, grouped(calls, last_name)
+    calls, by_name = known[node]
+    if not names:
+        return [*calls]
+    found = [call for name in dict.fromkeys(names) for call in by_name.get(name, ())]
+    return found if len(names) == 1 else sorted(found, key=_place)
+
+
+def _place(call: ast.Call) -> tuple[int, int]:
+    return call.lineno, call.col_offset
+
+
+@once_per_file
+def _calls_below(_source: Source) -> dict[ast.AST, tuple[list[ast.Call], dict[str, list[ast.Call]]]]:
+    return {}
 
 
 def helpers(source: Source, node: ast.AST) -> set[str]:

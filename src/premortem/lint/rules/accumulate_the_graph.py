@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     Backward,
     backwards,
@@ -53,7 +54,7 @@ class AccumulateTheGraph(Rule):
                 continue
             here = backwards_in(source, scope)
             trained = {
-                name for one in here if inside(source, one.call, loop) for name in _names(source, one.loss)
+                name for one in _backwards_of(source).get(loop, ()) for name in _names(source, one.loss)
             }
             for statement in source.within(loop, nested=False):
                 if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
@@ -127,6 +128,16 @@ class AccumulateTheGraph(Rule):
         return not outer and (
             scope is source.tree or mentions(source, loop.target, STEPS) or mentions(source, loop.iter, STEPS)
         )
+
+
+@once_per_file
+def _backwards_of(source: Source) -> dict[Loop, list[Backward]]:
+    """The backward passes of each loop, of its inner loops too."""
+    found: dict[Loop, list[Backward]] = {}
+    for one in backwards(source):
+        for loop in source.loops_around(one.call):
+            found.setdefault(loop, []).append(one)
+    return found
 
 
 def _names(source: Source, loss: ast.expr) -> set[str]:

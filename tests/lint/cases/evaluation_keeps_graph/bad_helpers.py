@@ -1,13 +1,14 @@
 import torch
 
 
-def validate(model, val_loader, scores):
-    right = precise = 0.0
+def validate(model, val_loader, scores, criterion):
+    right = precise = total = 0.0
     for picture, label in val_loader:
         out = model(picture)
         right += accuracy_of(out, label)
         precise += scores.precision(out, label)
-    return right, precise
+        total += criterion(out, label)  # expect: PM557
+    return right, precise, total
 
 
 def accuracy_of(out, label):
