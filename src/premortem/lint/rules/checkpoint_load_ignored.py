@@ -51,6 +51,7 @@ class CheckpointLoadIgnored(Rule):
                 or self._handled_inside(source, block, loads[0])
                 or _one_by_one(source, block, loads)
                 or _is_one_of_several_ways(source, block)
+                or _is_answered(source, block)
                 or _is_built_here(source, block, loads)
                 or _is_skipped_whole(source, block, loads)
             ):
@@ -105,6 +106,19 @@ def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
         for handler in block.handlers
         for statement in flow.after(handler)
         for one in source.within(statement, nested=False)
+    )
+
+
+def _is_answered(source: Source, block: ast.Try) -> bool:
+    """Whether a load that works gives something back, and one that fails gives back None: the caller is told."""
+    last = block.body[-1]
+    if not isinstance(last, ast.Return) or constant(last.value) is not None or last.value is None:
+        return False
+    flow = source.flow(source.scope(block))
+    later = [one for handler in block.handlers for one in flow.after(handler) if isinstance(one, ast.Return)]
+    return bool(later) and all(
+        one.value is None or (isinstance(one.value, ast.Constant) and one.value.value in {None, False})
+        for one in later
     )
 
 

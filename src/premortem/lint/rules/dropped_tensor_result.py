@@ -26,6 +26,11 @@ MODULE_ATTRIBUTES = frozenset(
 )
 # With these arguments the call changes its receiver, or fills another one.
 IN_PLACE = frozenset(("inplace", "out"))
+# Things with these names are tensors where what `.to()` gives of them is used elsewhere. Not `batch` and `inputs`: the
+# batches of Hugging Face are moved in place.
+TENSOR_WORDS = re.compile(
+    r"(?:^|[._])(?:latents?|noise|images?|masks?|labels?|targets?|embeddings?|logits|tokens?|weights?)$"
+)
 # Around these, a call is made to see whether it fails or how long it takes.
 TRIALS = ("raises", "warns", "profile", "timer", "benchmark", "suppress", "mode")
 
@@ -100,6 +105,9 @@ class DroppedTensorResult(Rule):
                 if node.attr in MODULE_ATTRIBUTES:
                     return False
                 proofs += self._proves(source, node)
+                kept = node.value is not target and node.attr == method and TENSOR_WORDS.search(name)
+                call = source.parent(node)
+                proofs += bool(kept) and not isinstance(source.parent(call) if call else None, ast.Expr)
             elif isinstance(node, ast.BinOp):
                 mixed = isinstance(node.op, (ast.Mod, ast.BitOr))  # of strings, of types
                 proofs += not mixed and name in {dotted(node.left), dotted(node.right)}

@@ -17,3 +17,12 @@ def swap(model, ema, sample):
         model.load_state_dict(kept)
     except Exception as error:
         print(error)
+
+
+def newest(model, path):
+    try:
+        model.load_state_dict(read(path))
+        return path.stem
+    except Exception as error:
+        print(error)
+    return None

@@ -21,3 +21,9 @@ def shifted(picture: torch.Tensor, by, device):
     moved = picture + by
     moved.cpu()  # expect: PM501
     return moved
+
+
+def drawn(self, genome):
+    picture = self.draw(genome.latents.to(self.device))
+    genome.latents.to("cpu")  # expect: PM501
+    return picture
