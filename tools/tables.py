@@ -403,6 +403,8 @@ EXAM = {
     "closed": "closed half, at first sight",
     "closed-2": "46 more, at first sight",
     "closed-3": "30 more, at first sight",
+    "open-4": "73 more, at first sight; rules were repaired on them afterwards",
+    "closed-4": "74 after those repairs, at first sight",
 }
 
 

@@ -298,6 +298,7 @@ def only(out):
     [
         ("old.py", b"x = 1\nprint 'hello'\n", 0, "this file looks like Python 2"),
         ("half.py", b"def f(:\n", 1, "line 1 of this file is not valid Python"),
+        ("note.py", b'"""C:\\Users\\me"""\n', 1, "line 1 of this file is not valid Python"),
         ("picture.py", b"\x89PNG\r\n\x1a\n\0\0\0", 1, "this file is binary or damaged"),
         ("data.py", b"x = '" + b"y" * 5_000_000 + b"'\n", 1, "this file has 5.0 MB of code"),
         ("broken.ipynb", b"{", 1, "this is not a notebook"),

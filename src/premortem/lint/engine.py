@@ -20,11 +20,14 @@ from premortem.lint.project_facts import Facts, NotYet, Summary
 from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.source import Source
 from premortem.lint.summaries import summarise
+from premortem.lint.tree import last_name
 from premortem.settings.comments import Suppressions
 
 TOO_LARGE = 4_000_000  # bytes of code: no file written by hand, and its tree would fill the memory
 SMALL_CONFIG = 50_000  # bytes of YAML: written by hand, and read in a moment
 LARGE_CONFIG = 200_000  # bytes: that is data
+# What is written under these is there to fail.
+EXPECTING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "assert_raises"))
 
 
 @dataclass(slots=True)
@@ -79,6 +82,7 @@ def _check_python(
         for rule in rules:
             if isinstance(rule, Rule) and rule.wants(source.data):
                 _run(rule, path, rule.check(source, project), checked)
+        checked.diagnostics = [one for one in checked.diagnostics if not _is_expected(source, one)]
         silent = Suppressions(source.data, python=True)
         if silent:
             _report_unknown_words(silent, path, checked, source)
@@ -89,6 +93,16 @@ def _check_python(
             ]
     finally:
         source.release()
+
+
+def _is_expected(source: Source, one: Diagnostic) -> bool:
+    """Whether this stands in a block that says itself that it fails: `with pytest.raises(...)`, `assertRaises`."""
+    line = one.line + source.lines_before(one.cell)
+    return any(
+        block.body[0].lineno <= line <= (block.end_lineno or line)
+        for block in source.withs
+        if any(last_name(item.context_expr) in EXPECTING for item in block.items)
+    )
 
 
 def read(path: str, data: bytes, checked: Checked) -> Source:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "Flow"]
 
 DEPTH = 8  # assignments and calls followed back from a value
+NEAR = 100  # statements in which a binding is looked for one by one
+FEW = 6  # places that bind a name
 
 
 class Flow:
@@ -38,6 +40,7 @@ class Flow:
         self.end = self.graph.end
         self._known: dict[ast.AST, tuple[Definition, ...]] = {}
         self._statements: dict[ast.AST, ast.AST] = {}
+        self._reached: dict[str, dict[ast.AST, set[ast.AST]]] = {}
 
     # --- paths -----------------------------------------------------------------------------------
 
@@ -116,11 +119,16 @@ class Flow:
 
     def _reaching(self, use: ast.AST, name: str) -> tuple[tuple[Definition, ...], bool]:
         """... and whether the use can also be reached without any of them."""
+        if not self._binding.get(name):
+            return (), True
         found: list[Definition] = []
         unbound = False
         seen: set[ast.AST] = set()
-        pending = deque(self._before.get(self.statement(use), ()))
+        here = self.statement(use)
+        pending = deque(self._before.get(here, ()))
         while pending:
+            if len(seen) > NEAR and len(self._binding[name]) <= FEW:
+                return self._from_far(here, name)
             statement = pending.popleft()
             if statement in seen:
                 continue
@@ -132,6 +140,49 @@ class Flow:
                 pending.extend(self._before.get(statement, ()))
                 unbound = unbound or statement is self.scope
         return tuple(found), unbound
+
+    def _from_far(self, use: ast.AST, name: str) -> tuple[tuple[Definition, ...], bool]:
+        """As `_reaching`, for a name bound in a few places: where each binding gets to is found out once, for all uses."""
+        if name not in self._reached:
+            ends = {one for one in self._binding[name] if self._replaces(one, name)}
+            starts = dict.fromkeys((*self._binding[name], self.scope))
+            self._reached[name] = {one: self._until(one, ends) for one in starts}
+        reached = self._reached[name]
+        found = [
+            definition
+            for one in self._binding[name]
+            if use in reached[one]
+            for definition in self._defined_by(one)
+            if definition.name == name
+        ]
+        return tuple(found), use in reached[self.scope] and not self._replaces(self.scope, name)
+
+    def _replaces(self, statement: ast.AST, name: str) -> bool:
+        """Whether nothing of what a name held before is left after this: an augmented assignment passes it on."""
+        own = [one.how for one in self._defined_by(statement) if one.name == name]
+        return bool(own) and any(how != "augmented" for how in own)
+
+    def _until(self, start: ast.AST, ends: Collection[ast.AST]) -> set[ast.AST]:
+        """Every statement after this one, up to and with the ends."""
+        seen: set[ast.AST] = set()
+        pending = [start]
+        while pending:
+            here = pending.pop()
+            for there in (*self.graph.follows.get(here, ()), *self.graph.raises.get(here, ())):
+                if there not in seen:
+                    seen.add(there)
+                    if there not in ends:
+                        pending.append(there)
+        return seen
+
+    @cached_property
+    def _binding(self) -> dict[str, list[ast.AST]]:
+        """The statements of this scope that bind each name."""
+        found: dict[str, list[ast.AST]] = {}
+        for statement in dict.fromkeys((self.scope, *self.graph.follows)):
+            for name in dict.fromkeys(one.name for one in self._defined_by(statement)):
+                found.setdefault(name, []).append(statement)
+        return found
 
     def origins(self, expr: ast.expr, *, calls: bool = False) -> tuple[ast.expr, ...]:
         """The expressions a value can come from: names are followed back through plain assignments.

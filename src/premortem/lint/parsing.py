@@ -89,7 +89,7 @@ _OLD_LINES = (
 def _unreadable(error: SyntaxError) -> Unreadable:
     what = error.msg or "invalid syntax"
     place = (error.lineno or 1, error.offset or 1)
-    if "null bytes" in what or "codec can't decode" in what:
+    if "null bytes" in what or ("codec can't decode" in what and "unicodeescape" not in what):
         return Unreadable("this file is binary or damaged, not Python text", *place)
     if _PYTHON_2.search(what):
         sentence = f"this file looks like Python 2 (line {place[0]}); nothing in it was checked"

@@ -69,6 +69,11 @@ class Facts:
         using = {mark[len(what) + 1 :] for mark in self._joined.marks if mark.startswith(what + ">")}
         return bool(self._users(place(path)) & using)
 
+    def imports_what(self, what: str) -> bool:
+        """Whether the file that asks, or one that it imports, directly or through others, is marked with this ("modes")."""
+        marked = [mark[len(what) + 1 :] for mark in self._joined.marks if mark.startswith(what + ">")]
+        return any(self._path is None or self._path in self._users(file) for file in marked)
+
     def _users(self, file: str) -> set[str]:
         """A file and those that import it, directly or through others."""
         seen = reached = {file}

@@ -6,7 +6,7 @@ import ast
 
 from premortem.lint.source import Source
 from premortem.lint.training import is_test
-from premortem.lint.tree import dotted, last_name, receiver
+from premortem.lint.tree import dotted, last_name, parameters, receiver
 
 # Methods of tensors that give something else.
 _NO_TENSORS = frozenset(
@@ -64,6 +64,15 @@ def _origins(source: Source, expr: ast.expr, depth: int) -> tuple[ast.expr, ...]
 
 
 def _is_made_by_torch(source: Source, made: ast.expr, depth: int) -> bool:
+    if isinstance(made, ast.Name):
+        return any(
+            one.arg == made.id
+            and one.annotation is not None
+            and source.names.all_in(one.annotation, TENSOR_TYPES)
+            for function in (source.function(made),)
+            if function is not None
+            for one in parameters(function)
+        )
     if isinstance(made, ast.Call):
         if any(source.kinds.of_name(name) == "tensor" for name in source.names.of(made.func)):
             return True
@@ -72,6 +81,10 @@ def _is_made_by_torch(source: Source, made: ast.expr, depth: int) -> bool:
         return owner is not None and kept and _made_by_torch(source, owner, depth - 1)
     if isinstance(made, ast.BinOp):
         return any(_made_by_torch(source, one, depth - 1) for one in (made.left, made.right))
+    if isinstance(made, ast.Compare):
+        compared = (made.left, *made.comparators)
+        found = not isinstance(made.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+        return found and any(_made_by_torch(source, one, depth - 1) for one in compared)
     if isinstance(made, ast.UnaryOp):
         return _made_by_torch(source, made.operand, depth - 1)
     return False

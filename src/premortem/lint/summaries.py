@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from premortem.lint.imports import place
 from premortem.lint.keys import keys
 from premortem.lint.marks import imports, more_marks
 from premortem.lint.tree import last_name
+from premortem.lint.words_used import mentions
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -42,6 +44,11 @@ RELEVANT = tuple(
 )
 # Only in files with one of these is it worth writing down who calls whom.
 TRAINS = (b".backward(", b".step(", b"zero_grad", b"no_grad", b".eval(")
+
+
+# Layers that do one thing in training and another in evaluation.
+_MODAL = (b"Dropout", b"BatchNorm", b"InstanceNorm", b"DropPath")
+MODAL = re.compile("|".join(word.decode() for word in _MODAL))
 
 
 @dataclass(slots=True)
@@ -81,7 +88,9 @@ def _mark(source: Source, summary: Summary) -> None:
     if names.imports("hydra"):
         marks.add("yaml:hydra")
     marks.update(more_marks(source))
-    marks.update(f"{what}>{place(source.path)}" for what in marks & {"fp16", "compile"})
+    if any(word in source.data for word in _MODAL) and mentions(source, source.tree, MODAL):
+        marks.add("modes")
+    marks.update(f"{what}>{place(source.path)}" for what in marks & {"fp16", "compile", "modes"})
     marks.update(imports(source))
 
 

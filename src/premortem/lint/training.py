@@ -21,7 +21,11 @@ _LOADER = re.compile(
     r"(?:^|[._])(?:train|val|valid|test|eval)(?:ing|idation)?_?(?:data|set|ds|iter|iterator)$|"
     r"loader|(?:^|[._])(?:train|val|valid|test|eval)?_?dl$|batches$|data_?iter|dataset$|generator$"
 )
-_MODEL = re.compile(r"(?:^|[._])(?:model|net|network|unet|classifier)(?:_?[a-z0-9]{0,4})$")
+# `model`, `net_g`, `netD`, `model2`, `model_ema`; a `network_key` is none.
+_MODEL = re.compile(
+    r"(?:^|[._])(?:model|net|network|unet|classifier)"
+    r"(?!_(?:key|keys|name|path|id|ids|type|size|args|cfg|conf|dir|file|fn|func|info|list|hash|str)$)(?:_?[a-z0-9]{0,4})$"
+)
 # Modules that are not models.
 _PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
 _WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
@@ -145,11 +149,24 @@ def steps(source: Source) -> list[Step]:
 
 def calls_in(source: Source, node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls below this node, inner functions left out; with `names`, only those."""
-    return [
-        call
-        for call in source.within(node, nested=False)
-        if isinstance(call, ast.Call) and (not names or last_name(call) in names)
-    ]
+    known = _calls_below(source)
+    if node not in known:
+        calls = [one for one in source.within(node, nested=False) if isinstance(one, ast.Call)]
+        known[node] = calls, grouped(calls, last_name)
+    calls, by_name = known[node]
+    if not names:
+        return [*calls]
+    found = [call for name in dict.fromkeys(names) for call in by_name.get(name, ())]
+    return found if len(names) == 1 else sorted(found, key=_place)
+
+
+def _place(call: ast.Call) -> tuple[int, int]:
+    return call.lineno, call.col_offset
+
+
+@once_per_file
+def _calls_below(_source: Source) -> dict[ast.AST, tuple[list[ast.Call], dict[str, list[ast.Call]]]]:
+    return {}
 
 
 def helpers(source: Source, node: ast.AST) -> set[str]:
@@ -251,12 +268,24 @@ def _names_epochs(source: Source, node: ast.AST) -> bool:
 def is_model(source: Source, name: str) -> bool:
     """By its name, unless it is bound to something else; or as a module of a class of this file."""
     kinds = source.kinds.of(name)
+    if (
+        name.startswith(("self.", "cls."))
+        and name.count(".") == 1
+        and name.partition(".")[2] in _methods(source)
+    ):
+        return False
     if _MODEL.search(name.lower()):
         return (not kinds or MODULE in kinds) and not _PART.search(name)
     made = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
     return any(last_name(value) in source.module_classes for value in made) and not _PART.search(
         name + " ".join(last_name(value) for value in made)
     )
+
+
+@once_per_file
+def _methods(source: Source) -> frozenset[str]:
+    """The names of the functions that stand in classes of this file."""
+    return frozenset(one.name for one in source.functions if isinstance(source.parent(one), ast.ClassDef))
 
 
 def conditions(source: Source, node: ast.AST, top: ast.AST) -> list[ast.AST]:

@@ -22,7 +22,18 @@ def mentions(source: Source, node: ast.AST, pattern: re.Pattern[str], *, given: 
     arguments dots behind it, `.train(…`. Strings count where they
     are compared or looked up (`"out of memory" in str(error)`), with `given` also where a call is given them.
     """
-    return any(pattern.search(word) for word in words(source, node, given=given))
+    if node is not source.tree:
+        return any(pattern.search(word) for word in words(source, node, given=given))
+    answers = _of_the_file(source)
+    if (pattern, given) not in answers:
+        found = words(source, node, given=given)
+        answers[pattern, given] = any(pattern.search(word) for word in found)
+    return answers[pattern, given]
+
+
+@once_per_file
+def _of_the_file(_source: Source) -> dict[tuple[re.Pattern[str], bool], bool]:
+    return {}
 
 
 def words(source: Source, node: ast.AST, *, given: bool = False) -> frozenset[str]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     Backward,
     backwards,
@@ -53,7 +54,7 @@ class AccumulateTheGraph(Rule):
                 continue
             here = backwards_in(source, scope)
             trained = {
-                name for one in here if inside(source, one.call, loop) for name in _names(source, one.loss)
+                name for one in _backwards_of(source).get(loop, ()) for name in _names(source, one.loss)
             }
             for statement in source.within(loop, nested=False):
                 if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
@@ -129,10 +130,22 @@ class AccumulateTheGraph(Rule):
         )
 
 
+@once_per_file
+def _backwards_of(source: Source) -> dict[Loop, list[Backward]]:
+    """The backward passes of each loop, of its inner loops too."""
+    found: dict[Loop, list[Backward]] = {}
+    for one in backwards(source):
+        for loop in source.loops_around(one.call):
+            found.setdefault(loop, []).append(one)
+    return found
+
+
 def _names(source: Source, loss: ast.expr) -> set[str]:
-    """The losses of `loss.backward()` and of `(loss / k).backward()`."""
+    """The losses of `loss.backward()`, of `(loss / k).backward()` and of `loss.mean().backward()`."""
     if isinstance(loss, ast.BinOp):
         return _names(source, loss.left) | _names(source, loss.right)
+    if isinstance(loss, ast.Call) and last_name(loss) in KEEPS_GRAPH:
+        return _names(source, receiver(loss) or loss.func)
     return {dotted(loss)} - {""}
 
 
@@ -161,7 +174,7 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
             owner = receiver(call)
             # `history["loss"].append(loss)`: again the table stands for its entries.
             owner = owner.value if isinstance(owner, ast.Subscript) else owner
-            return dotted(owner), _loss_of(call.args[0], losses) if dotted(call.args[0]) else None
+            return dotted(owner), _loss_of(call.args[0], losses)
     return "", None
 
 

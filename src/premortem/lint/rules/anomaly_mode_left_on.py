@@ -57,6 +57,8 @@ class AnomalyModeLeftOn(Rule):
             if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 if any(word in above.name.lower() for word in _MEANT):
                     return False
+        if any(word in source.path.replace("\\", "/").rpartition("/")[2].lower() for word in _MEANT):
+            return False
         scope = source.scope(call)
         switched = [one for one in source.calls_to("set_detect_anomaly") if source.scope(one) is scope]
         return not any(constant(argument(one, "mode", 0)) is not True for one in switched)

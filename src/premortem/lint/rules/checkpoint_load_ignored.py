@@ -28,7 +28,7 @@ class CheckpointLoadIgnored(Rule):
     ## When it stays silent
     When the handler does something about it: another way to load, a value that tells the caller, an exit, a raise.
     When the model that is loaded is made in the same `try`, and when a load that works leaves the function and another
-    way to load follows. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
+    way to load follows. When the state comes from a model in memory. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
 
     card = Card(code="PM508", name="checkpoint-load-ignored", family="checkpoint", severity=Severity.WARNING)
@@ -44,12 +44,14 @@ class CheckpointLoadIgnored(Rule):
                 if isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "load_state_dict"
+                and not _is_from_memory(source, node)
             ]
             if (
                 not loads
                 or self._handled_inside(source, block, loads[0])
                 or _one_by_one(source, block, loads)
                 or _is_one_of_several_ways(source, block)
+                or _is_answered(source, block)
                 or _is_built_here(source, block, loads)
                 or _is_skipped_whole(source, block, loads)
             ):
@@ -78,6 +80,19 @@ def _tried(source: Source, block: ast.Try) -> list[ast.AST]:
     return [node for statement in block.body for node in source.within(statement, nested=False)]
 
 
+def _is_from_memory(source: Source, load: ast.Call) -> bool:
+    """Whether the state comes from a model of this program, as when averaged weights are put in for an evaluation."""
+    state = argument(load, "state_dict", 0)
+    if state is None:
+        return False
+    made = source.flow(source.scope(load)).origins(state)
+    return any(
+        isinstance(node, ast.Call) and last_name(node) == "state_dict" and dotted(receiver(node)) != "torch"
+        for one in made
+        for node in (one, *source.within(one))
+    )
+
+
 def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
     """Whether a load that works leaves the function, and what follows is another way to get a model."""
     last = block.body[-1]
@@ -91,6 +106,19 @@ def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
         for handler in block.handlers
         for statement in flow.after(handler)
         for one in source.within(statement, nested=False)
+    )
+
+
+def _is_answered(source: Source, block: ast.Try) -> bool:
+    """Whether a load that works gives something back, and one that fails gives back None: the caller is told."""
+    last = block.body[-1]
+    if not isinstance(last, ast.Return) or constant(last.value) is not None or last.value is None:
+        return False
+    flow = source.flow(source.scope(block))
+    later = [one for handler in block.handlers for one in flow.after(handler) if isinstance(one, ast.Return)]
+    return bool(later) and all(
+        one.value is None or (isinstance(one.value, ast.Constant) and one.value.value in {None, False})
+        for one in later
     )
 
 

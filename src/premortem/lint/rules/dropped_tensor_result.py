@@ -26,6 +26,11 @@ MODULE_ATTRIBUTES = frozenset(
 )
 # With these arguments the call changes its receiver, or fills another one.
 IN_PLACE = frozenset(("inplace", "out"))
+# Things with these names are tensors where what `.to()` gives of them is used elsewhere. Not `batch` and `inputs`: the
+# batches of Hugging Face are moved in place.
+TENSOR_WORDS = re.compile(
+    r"(?:^|[._])(?:latents?|noise|images?|masks?|labels?|targets?|embeddings?|logits|tokens?|weights?)$"
+)
 # Around these, a call is made to see whether it fails or how long it takes.
 TRIALS = ("raises", "warns", "profile", "timer", "benchmark", "suppress", "mode")
 
@@ -100,6 +105,9 @@ class DroppedTensorResult(Rule):
                 if node.attr in MODULE_ATTRIBUTES:
                     return False
                 proofs += self._proves(source, node)
+                kept = node.value is not target and node.attr == method and TENSOR_WORDS.search(name)
+                call = source.parent(node)
+                proofs += bool(kept) and not isinstance(source.parent(call) if call else None, ast.Expr)
             elif isinstance(node, ast.BinOp):
                 mixed = isinstance(node.op, (ast.Mod, ast.BitOr))  # of strings, of types
                 proofs += not mixed and name in {dotted(node.left), dotted(node.right)}
@@ -107,6 +115,10 @@ class DroppedTensorResult(Rule):
                 proofs += isinstance(node.slice, (ast.Tuple, ast.Slice))
             elif isinstance(node, ast.Call) and last_name(node) == "isinstance" and len(node.args) == 2:
                 proofs += dotted(node.args[0]) == name and source.names.all_in(node.args[1], TENSOR_TYPES)
+            elif isinstance(node, ast.Return) and dotted(node.value) == name:
+                function = source.function(node)
+                given = function.returns if function is not None else None
+                proofs += given is not None and source.names.all_in(given, TENSOR_TYPES)
             elif annotation := self._annotation(node, name):
                 if not source.names.any_in(annotation, TENSOR_TYPES) and source.names.of(annotation):
                     return False  # it says itself that it is something else

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
@@ -11,6 +12,7 @@ from premortem.lint.training import is_model
 from premortem.lint.tree import Loop, dotted, last_name, receiver
 
 # What comes out of these carries no graph.
+LOSSES = re.compile(r"loss|criteri|entropy", re.IGNORECASE)
 NUMBERS = frozenset("item float int detach numpy tolist argmax max topk eq sum_item round".split())
 
 
@@ -81,7 +83,13 @@ def _keeps(source: Source, value: ast.expr, loop: Loop, depth: int = 4) -> bool:
             return False
         if is_model(source, dotted(value.func)):
             return True
-        inner = [*value.args, *([owner] if (owner := receiver(value)) is not None else [])]
+        owner = receiver(value)
+        # What a helper makes of the output is not known: a score that it counts is a number.
+        if not LOSSES.search(last_name(value)) and not any(
+            name.startswith("torch.") for name in source.names.of(value.func)
+        ):
+            return owner is not None and _keeps(source, owner, loop, depth - 1)
+        inner = [*value.args, *([owner] if owner is not None else [])]
         return any(_keeps(source, one, loop, depth - 1) for one in inner)
     if isinstance(value, ast.Name):
         made = source.flow(source.scope(value)).definitions(value)

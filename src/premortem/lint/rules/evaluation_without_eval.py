@@ -1,19 +1,21 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
+from premortem.lint.summaries import MODAL
 from premortem.lint.training import calls_in, helpers
 from premortem.lint.tree import Function
 from premortem.lint.words_used import mentions
 
 MODES = re.compile(r"^\.eval\($|^\.train\(…$|eval_mode|^training$|set_mode")
-SWITCHES = re.compile(
-    r"^\.train\($|Dropout|BatchNorm|InstanceNorm|DropPath|^torchvision$|^timm$|^from_pretrained\($"
-)
+# Models that care about the mode, wherever they are made.
+SWITCHED = re.compile(r"^\.train\($")
+READY_MADE = re.compile(r"^torchvision$|^timm$|^from_pretrained\($")
 
 
 class EvaluationWithoutEval(Rule):
@@ -31,7 +33,7 @@ class EvaluationWithoutEval(Rule):
 
     ## When it stays silent
     When `eval()` is called anywhere in the file or by a caller, when no training is seen in the same file, and when
-    the model is made here of layers that do not care.
+    no model of the file, or of those it imports, has layers that care.
     """
 
     card = Card(code="PM537", name="evaluation-without-eval", family="eval-mode", severity=Severity.WARNING)
@@ -40,11 +42,11 @@ class EvaluationWithoutEval(Rule):
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if not source.names.imports("torch") or mentions(source, source.tree, MODES):
             return
-        if not mentions(source, source.tree, SWITCHES):
-            return
         for function in source.functions:
             for over, model in evaluation_loops(source, function, recorded=False):
                 if not self._after_training(source, function) or self._switched(source, function, project):
+                    break
+                if not _cares(source, project, model):
                     break
                 yield self.report(
                     source,
@@ -71,3 +73,16 @@ class EvaluationWithoutEval(Rule):
         if calls_in(source, function, "backward") or project.called_in_eval(function.name):
             return True
         return any(project.does(name, "eval") for name in helpers(source, function))
+
+
+def _cares(source: Source, project: Facts, model: str) -> bool:
+    """Whether some model of this file, of what it imports, or of a package, has layers that look at the mode.
+
+    Of a model that is handed in nothing is known but that it is switched to training.
+    """
+    if mentions(source, source.tree, MODAL) or mentions(source, source.tree, READY_MADE):
+        return True
+    made = any(isinstance(one.value, ast.Call) for one in source.assignments.get(model, ()))
+    if not made and mentions(source, source.tree, SWITCHED):
+        return True
+    return project.imports_what("modes")

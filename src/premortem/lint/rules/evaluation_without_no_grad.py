@@ -104,7 +104,12 @@ def evaluation_loops(
     `recorded`: only where gradients are on.
     """
     name = function.name.lower()
-    if not EVALUATES.search(name) or NOT_EVALUATION.search(name):
+    if not EVALUATES.search(name):
+        return
+    # `evaluate_training_loss` evaluates when it says so to the model.
+    if NOT_EVALUATION.search(name) and not (
+        name.startswith(("eval", "valid")) and calls_in(source, function, "eval")
+    ):
         return
     for loop in source.within(function, nested=False):
         if isinstance(loop, ast.For):

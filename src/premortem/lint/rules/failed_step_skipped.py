@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from premortem.lint.handlers import gives_up, hides_runtime_errors
+from premortem.lint.handlers import gives_up, hides_runtime_errors, statements
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.tree import Loop, is_broad
+from premortem.lint.training import calls_in
+from premortem.lint.tree import Loop, dotted, is_broad, last_name
+
+MESSAGE = "a step that fails for any reason is skipped, and training goes on"
+REMEDY = "Catch only the error you expect, count how often it happens, and stop above a limit."
 
 
 class FailedStepSkipped(Rule):
@@ -30,9 +34,10 @@ class FailedStepSkipped(Rule):
     """
 
     card = Card(code="PM506", name="failed-step-skipped", family="numerics-masked", severity=Severity.WARNING)
-    triggers = (b"backward",)
+    triggers = (b"backward", b"training_step")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        yield from self._in_hooks(source)
         backwards = source.calls.get("backward", ())
         if not backwards or not source.tries or not source.names.imports("torch"):
             return
@@ -50,9 +55,35 @@ class FailedStepSkipped(Rule):
                         yield self.report(
                             source,
                             node,
-                            "a step that fails for any reason is skipped, and training goes on",
-                            remedy="Catch only the error you expect, count how often it happens, and stop above a limit.",
+                            MESSAGE,
+                            remedy=REMEDY,
                         )
+
+    def _in_hooks(self, source: Source) -> Iterator[Diagnostic]:
+        """A `training_step` of Lightning that gives back None has its batch skipped."""
+        for block in source.tries:
+            function, owner = source.function(block), source.class_of(block)
+            if function is None or owner is None or source.parent(function) is not owner:
+                continue
+            step = source.method(owner, "training_step")
+            if not any(last_name(base) == "LightningModule" for base in owner.bases) or step is None:
+                continue
+            if function is not step and not any(
+                source.callee(call) is function for call in calls_in(source, step)
+            ):
+                continue
+            given = {dotted(one.value) for one in source.returns(function) if one.value is not None} - {""}
+            for handler in block.handlers:
+                if not is_broad(handler) or gives_up(source, handler):
+                    continue
+                for one in statements(source, handler):
+                    value = getattr(one, "value", None)
+                    nothing = value is None or (isinstance(value, ast.Constant) and value.value is None)
+                    skips = isinstance(one, ast.Return) and nothing
+                    if isinstance(one, ast.Assign) and nothing:
+                        skips = any(dotted(target) in given for target in one.targets)
+                    if skips:
+                        yield self.report(source, one, MESSAGE, remedy=REMEDY)
 
     @staticmethod
     def _skip(

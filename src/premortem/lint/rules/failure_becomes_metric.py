@@ -16,6 +16,7 @@ _LOOKUPS = frozenset(
     "float int str get load loads open read readline split strip item index eval match search group import_module "
     "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
 )
+SHORT = 5  # statements
 _READS_BACK = frozenset("load load_state_dict import_module".split())
 _TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
 
@@ -65,6 +66,8 @@ class FailureBecomesMetric(Rule):
                 measured = {*_given_back(source, function), *filter(names_metric, named)}
                 if isinstance(statement.value, ast.Dict) and _metrics(source, statement.value):
                     measured.update(named)
+                elif isinstance(statement.value, ast.Dict) and not _all_finite(source, statement.value):
+                    continue
                 # A return in the `try` stands for whatever the function gives back.
                 names = [
                     one for one in named if one in measured and (one in computed or "return" in computed)
@@ -84,16 +87,22 @@ class FailureBecomesMetric(Rule):
                 continue
             else:
                 continue
-            if names and statement.value is not None and _is_finite(source, statement.value):
+            if names and statement.value is not None and _looks_measured(source, statement.value):
                 yield self._made_up(source, statement, statement.value)
 
     def _made_up(self, source: Source, statement: ast.stmt, value: ast.expr) -> Diagnostic:
         return self.report(
             source,
             statement,
-            f"any failure above becomes {source.text(value)}, which looks like a measured value",
+            f"any failure above becomes {_shown(source, value)}, which looks like a measured value",
             remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
         )
+
+
+def _shown(source: Source, value: ast.expr) -> str:
+    """On one line, and not longer than a line."""
+    text = " ".join(source.text(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _given_back(source: Source, function: Function | None) -> set[str]:
@@ -116,6 +125,19 @@ def _metrics(source: Source, value: ast.expr | None) -> list[ast.expr]:
         for key, number in zip(value.keys, value.values, strict=True)
         if isinstance(name := constant(key), str) and names_metric(name) and _is_finite(source, number)
     ]
+
+
+def _all_finite(source: Source, value: ast.expr) -> bool:
+    """A dict of numbers only, however its keys are called."""
+    return (
+        isinstance(value, ast.Dict)
+        and bool(value.values)
+        and all(_is_finite(source, one) for one in value.values)
+    )
+
+
+def _looks_measured(source: Source, value: ast.expr) -> bool:
+    return _is_finite(source, value) or _all_finite(source, value)
 
 
 def _is_kept(value: ast.expr) -> bool:
@@ -142,9 +164,14 @@ def _computed(source: Source, block: ast.Try) -> set[str]:
     found: set[str] = set()
     for statement in block.body:
         for node in (statement, *source.within(statement, nested=False)):
-            if isinstance(node, (ast.Assign, ast.AugAssign)) and _computes(source, node.value):
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and (
+                _computes(source, node.value) or names_in(source, node.value) & found
+            ):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                found.update(_name(part) for target in targets for part in parts(target))
+                held = [part for target in targets for part in parts(target)]
+                found.update(_name(part) for part in held)
+                # `metrics["entropy"] = ...`: the table stands for its entries.
+                found.update(last_name(part.value) for part in held if isinstance(part, ast.Subscript))
             elif isinstance(node, ast.Call) and _is_kept(node) and _computes(source, node.args[0]):
                 found.add(f"{_name(receiver(node) or node.func)}.append")
             elif isinstance(node, ast.Return) and node.value is not None:
@@ -153,8 +180,8 @@ def _computed(source: Source, block: ast.Try) -> set[str]:
                     found.add("return")
             elif isinstance(node, ast.Call) and last_name(node) in _READS_BACK:
                 return set()  # reading something back: what is missing there is no failed measurement
-            elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                return set()
+            elif isinstance(node, (ast.Import, ast.ImportFrom)) and len(block.body) < SHORT:
+                return set()  # the question is whether a package is there
     return found - {""}
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from premortem.lint import drift
 from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
-from premortem.lint.training import backwards
+from premortem.lint.training import backwards, without_grad
 from premortem.lint.tree import constant, dotted
+
+RAISED = frozenset(("IndexError",))
 
 
 class GoneBeforeAll(Rule):
@@ -42,7 +44,8 @@ class GoneBeforeAll(Rule):
             held = node.value
             if isinstance(held, ast.Attribute) and held.attr == "data" and constant(node.slice) == 0:
                 name = dotted(held.value)
-                if (source.scope(node), name) in losses and not isinstance(constant(node.slice), bool):
+                known = (source.scope(node), name) in losses and not isinstance(constant(node.slice), bool)
+                if known and not drift.is_guarded(source, node, RAISED):
                     yield self.report(
                         source,
                         node,
@@ -53,7 +56,9 @@ class GoneBeforeAll(Rule):
         for call in source.calls_to("Variable"):
             volatile = next((one for one in call.keywords if one.arg == "volatile"), None)
             if volatile is not None and constant(volatile.value) is True:
-                if source.names.all_in(call.func, {"torch.autograd.Variable"}):
+                if source.names.all_in(call.func, {"torch.autograd.Variable"}) and not (
+                    without_grad(source, call) or drift.is_guarded(source, call, RAISED)
+                ):
                     yield self.report(
                         source,
                         volatile,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     Backward,
     Step,
@@ -14,7 +15,7 @@ from premortem.lint.training import (
     helpers,
     is_test,
     owned_parameters,
-    steps_in,
+    steps,
 )
 from premortem.lint.tree import Loop, argument, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
@@ -52,7 +53,7 @@ class NoZeroGrad(Rule):
             loops = source.loops_around(backward.call)
             if not loops or is_test(source, backward.call) or _measures(source, backward.call):
                 continue
-            for step in steps_in(source, source.scope(backward.call)):
+            for step in _steps_by_loop(source).get(loops[-1], ()):
                 shared = [loop for loop in source.loops_around(step.call) if loop in loops]
                 if not shared or shared[-1] in reported:
                     continue
@@ -116,6 +117,16 @@ class NoZeroGrad(Rule):
                 if dotted(call.func) not in source.assignments:
                     return True  # an inherited method
         return any(project.does(name, "zero_grad") for name in helpers(source, loop))
+
+
+@once_per_file
+def _steps_by_loop(source: Source) -> dict[Loop, list[Step]]:
+    """The steps of each loop, of its inner loops too."""
+    found: dict[Loop, list[Step]] = {}
+    for step in steps(source):
+        for loop in source.loops_around(step.call):
+            found.setdefault(loop, []).append(step)
+    return found
 
 
 def _is_of_bare_tensors(value: ast.expr) -> bool:

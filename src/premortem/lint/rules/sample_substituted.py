@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from premortem.lint.handlers import gives_up, logs, statements
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.tree import Function, dotted, is_broad, last_name, receiver
+from premortem.lint.training import is_model
+from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
+_ENCODES = re.compile(r"^(?:encode|get_\w*(?:embedding|feature)s?|extract_\w*(?:embedding|feature)s?|embed)$")
 HOPS = 3  # calls from `__getitem__` to what reads the file
 
 
 class SampleSubstituted(Rule):
-    """A sample that cannot be read is replaced by another one, or by an empty one, and the replacements are not counted.
+    """A sample that cannot be read, or what a model should make of it, is replaced, and nothing counts how often.
 
     ## Why it matters
     If the path is wrong or half of the files are damaged, training goes on with the few that can be read, or with
-    black images that carry real labels. Nothing in the log shows it.
+    black images that carry real labels. An embedding of zeros in the place of one that failed is trained on as well.
+    Nothing in the log shows it.
 
     ## Usual causes
     One broken file stopped a long run, so everything was caught.
@@ -33,22 +37,31 @@ class SampleSubstituted(Rule):
     """
 
     card = Card(code="PM507", name="sample-substituted", family="data-empty", severity=Severity.WARNING)
-    triggers = (b"__getitem__",)
+    triggers = (b"__getitem__", b"torch")
+    needs = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for block in source.tries:
             function = source.function(block)
-            if function is None or not (
-                (_is_dataset(source, function) and _gives_samples(source, function))
-                or _reads_for_dataset(source, function)
-            ):
+            handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
+            if function is None or not handlers:
                 continue
-            for handler in block.handlers:
-                if is_broad(handler) and not gives_up(source, handler):
-                    yield from self._substitutes(source, block, handler, function)
+            samples = (
+                _is_dataset(source, function) and _gives_samples(source, function)
+            ) or _reads_for_dataset(source, function)
+            if not samples and not _encodes(source, block):
+                continue
+            for handler in handlers:
+                yield from self._substitutes(source, block, handler, function, samples=samples)
 
     def _substitutes(
-        self, source: Source, block: ast.Try, handler: ast.ExceptHandler, function: Function
+        self,
+        source: Source,
+        block: ast.Try,
+        handler: ast.ExceptHandler,
+        function: Function,
+        *,
+        samples: bool,
     ) -> Iterator[Diagnostic]:
         index = function.args.args[1].arg if len(function.args.args) > 1 else ""
         bound = {
@@ -62,14 +75,15 @@ class SampleSubstituted(Rule):
             value = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
                 continue
-            if (isinstance(statement, ast.Return) and _another(value, index)) or (
-                isinstance(statement, ast.Assign)
-                and any(isinstance(one, ast.Name) and one.id == index for one in statement.targets)
-            ):
+            if samples and _takes_another(source, block, statement, index):
                 what, blank = "another sample", False
             elif _is_blank(source, value) and (
                 isinstance(statement, ast.Return)
-                or any(isinstance(one, ast.Name) and one.id in bound for one in statement.targets)
+                or any(
+                    isinstance(part, ast.Name) and part.id in bound
+                    for one in statement.targets
+                    for part in parts(one)
+                )
             ):
                 what, blank = "an empty one", True
             else:
@@ -77,12 +91,54 @@ class SampleSubstituted(Rule):
             yield self.report(
                 source,
                 statement,
-                f"a sample that fails is replaced by {what}" + ("" if logged else ", without a log message"),
+                (
+                    f"a sample that fails is replaced by {what}"
+                    if samples
+                    else "what fails here is replaced by zeros"
+                )
+                + ("" if logged else ", without a log message"),
                 remedy="Count the replacements and stop above a small share, or check the files beforehand.",
                 # A replacement that is logged was decided on.
                 severity=Severity.INFO if logged and not blank else None,
             )
             return
+
+
+def _encodes(source: Source, block: ast.Try) -> bool:
+    """Whether the `try` runs a model of torch on something, and gives back what comes out."""
+    if not source.names.imports("torch"):
+        return False
+    calls = [
+        node
+        for statement in block.body
+        for node in source.within(statement, nested=False)
+        if isinstance(node, ast.Call) and (node.args or node.keywords)
+    ]
+    return any(is_model(source, dotted(call.func)) or _ENCODES.search(last_name(call)) for call in calls)
+
+
+def _takes_another(source: Source, block: ast.Try, statement: ast.stmt, index: str) -> bool:
+    """`return self[0]`, `index = other`, and the call of the `try` again with something else than the index."""
+    if isinstance(statement, ast.Return):
+        return statement.value is not None and _another(statement.value, index)
+    if not isinstance(statement, ast.Assign):
+        return False
+    if any(isinstance(one, ast.Name) and one.id == index for one in statement.targets):
+        return True
+    value = statement.value
+    if not isinstance(value, ast.Call) or not value.args or _uses(source, value, index):
+        return False
+    return any(
+        isinstance(node, ast.Call)
+        and dotted(node.func) == dotted(value.func) != ""
+        and any(_uses(source, one, index) for one in node.args)
+        for one in block.body
+        for node in source.within(one)
+    )
+
+
+def _uses(source: Source, node: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in (node, *source.within(node)))
 
 
 def _is_dataset(source: Source, function: Function) -> bool:
@@ -137,6 +193,9 @@ def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
     """`torch.zeros(3, 64, 64)`, `Image.new(...)`, `np.ones(shape) * 128`, and tuples, dicts and helpers that give one."""
     if depth == 0:
         return False
+    if isinstance(value, ast.Name):
+        made = source.flow(source.scope(value)).origins(value)
+        return bool(made) and all(one is not value and _is_blank(source, one, depth - 1) for one in made)
     if isinstance(value, (ast.Tuple, ast.Dict)):
         parts = value.elts if isinstance(value, ast.Tuple) else value.values
         return any(_is_blank(source, one, depth - 1) for one in parts)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -53,7 +54,7 @@ class StepOutsideTheBatchLoop(Rule):
             loops = source.loops_around(clear)
             if not owner or not loops or conditions(source, clear, loops[0]) or is_test(source, clear):
                 continue
-            own = [one for one in _steps_of(source, owner) if source.scope(one.call) is source.scope(clear)]
+            own = _steps_of(source, source.scope(clear), owner)
             if (self._late(source, clear, own) or both_late(source, clear, own)) and not any(
                 project.does(name, verb)
                 for name in helpers(source, loops[0])
@@ -77,7 +78,7 @@ class StepOutsideTheBatchLoop(Rule):
         here = [one.call for one in own]
         if (
             len(here) != 1
-            or len(_steps_of(source, own[0].optimizer)) != 1
+            or _steps_anywhere(source)[own[0].optimizer] != 1
             or not one_cell(source, clear, *here)
         ):
             return False
@@ -143,10 +144,15 @@ def _carried(source: Source, loop: Loop, loss: str) -> bool:
     )
 
 
-def _steps_of(source: Source, optimizer: str) -> list[Step]:
-    return _steps_by_optimizer(source).get(optimizer, [])
+@once_per_file
+def _steps_anywhere(source: Source) -> Counter[str]:
+    return Counter(one.optimizer for one in steps(source))
+
+
+def _steps_of(source: Source, scope: ast.AST, optimizer: str) -> list[Step]:
+    return _steps_by_optimizer(source).get((scope, optimizer), [])
 
 
 @once_per_file
-def _steps_by_optimizer(source: Source) -> dict[str, list[Step]]:
-    return grouped(steps(source), lambda one: one.optimizer)
+def _steps_by_optimizer(source: Source) -> dict[tuple[ast.AST, str], list[Step]]:
+    return grouped(steps(source), lambda one: (source.scope(one.call), one.optimizer))

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps_in
 from premortem.lint.tree import dotted, last_name, receiver
 
@@ -44,6 +45,8 @@ class ZeroGradBeforeStep(Rule):
             if not owner:
                 continue
             scope = source.scope(clear)
+            if not _next_steps(source, scope, clear):
+                continue
             own = steps_in(source, scope)
             wanted = [one for one in own if self._cleared(source, owner, one, own)]
             if wanted and self._between(source, scope, clear, wanted):
@@ -73,13 +76,7 @@ class ZeroGradBeforeStep(Rule):
         flow = source.flow(scope)
         loops = source.loops_around(clear)
         passes = calls_in(source, scope, *BACKWARDS)
-        unknown = [
-            node
-            for node in source.within(scope, nested=False)
-            if (isinstance(node, ast.Call) and last_name(node) not in HARMLESS)
-            or (isinstance(node, ast.Attribute) and node.attr == "grad")
-        ]
-        walls = {flow.statement(node) for node in (*passes, *unknown, *loops)}
+        walls = {*_walls(source, scope), *loops}
         near = flow.after(clear, walls)
         for step in wanted:
             if flow.statement(step.call) not in near or not one_cell(source, clear, step.call):
@@ -98,3 +95,41 @@ class ZeroGradBeforeStep(Rule):
                 if before and not around and one_cell(source, backward, clear):
                     return True
         return False
+
+
+def _next_steps(source: Source, scope: ast.AST, clear: ast.Call) -> bool:
+    """Whether a step comes after this with nothing before it that can compute gradients: a cheap first look."""
+    steps = _step_statements(source, scope)
+    after = source.flow(scope).anywhere_after(
+        source.flow(scope).statement(clear), _walls(source, scope), raising=True
+    )
+    return any(statement in steps for statement in after)
+
+
+def _walls(source: Source, scope: ast.AST) -> frozenset[ast.AST]:
+    """The statements of a scope that compute gradients, or may: all calls that are not known to be harmless."""
+    known = _known(source)
+    if scope not in known:
+        flow = source.flow(scope)
+        nodes = [*calls_in(source, scope, *BACKWARDS)]
+        nodes += [call for call in calls_in(source, scope) if last_name(call) not in HARMLESS]
+        grads = [
+            node
+            for node in source.within(scope, nested=False)
+            if isinstance(node, ast.Attribute) and node.attr == "grad"
+        ]
+        known[scope] = (
+            frozenset(flow.statement(node) for node in (*nodes, *grads)),
+            frozenset(flow.statement(one.call) for one in steps_in(source, scope)),
+        )
+    return known[scope][0]
+
+
+def _step_statements(source: Source, scope: ast.AST) -> frozenset[ast.AST]:
+    _walls(source, scope)
+    return _known(source)[scope][1]
+
+
+@once_per_file
+def _known(_source: Source) -> dict[ast.AST, tuple[frozenset[ast.AST], frozenset[ast.AST]]]:
+    return {}

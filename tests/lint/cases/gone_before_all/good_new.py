@@ -11,3 +11,19 @@ def train(model, loader, optimizer, table):
         loss.backward()
         optimizer.step()
         print(loss.data)
+
+
+def either(model, loader, optimizer, version):
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+        if int(version[0]) > 0:
+            print(loss.item())
+        else:
+            print(loss.data[0])
+
+
+def harmless(model, loader):
+    with torch.no_grad():
+        return [model(Variable(x, volatile=True)) for x in loader]

@@ -1,0 +1,17 @@
+import torch
+
+
+def quality_metrics(student, teacher, temperature):
+    metrics = {}
+    try:
+        from project.losses import divergence
+
+        apart = divergence(student, teacher, temperature)
+        metrics["apart"] = float(apart.item())
+        agreeing = (student.argmax(-1) == teacher.argmax(-1)).float().mean()
+        metrics["agreement"] = float(agreeing.item())
+        metrics["entropy"] = float(torch.softmax(student, -1).log().mean().item())
+    except Exception as error:
+        print(f"no metrics: {error}")
+        metrics = {"apart": 0.0, "agreement": 0.0, "entropy": 0.0}  # expect: PM505
+    return metrics
