@@ -32,7 +32,7 @@ def drawings(story: Story) -> dict[str, Drawing]:
     """All plots of a page by their names. Each is made when it is called: that is what takes time."""
     plots = ready()
     items: dict[str, Drawing] = {}
-    shown = {**story.curves, **grouped(story.metrics)}
+    shown = {**story.drawn, **grouped(story.metrics)}
     if shown:
         items["timeline"] = partial(plots.timeline, shown, story.findings, story.marks, story.steps)
     for place, view in enumerate(story.findings):
@@ -52,7 +52,7 @@ def comparison_page(comparison: Comparison) -> str:
     items: dict[str, Drawing] = {}
     shown: dict[str, dict[str, Curve]] = {}
     for name, story in (("A", comparison.left), ("B", comparison.right)):
-        for plot, lines in {**story.curves, **grouped(story.metrics)}.items():
+        for plot, lines in {**story.drawn, **grouped(story.metrics)}.items():
             for line, curve in lines.items():
                 shown.setdefault(plot, {})[f"{name} {line}".strip()] = curve
     if shown:
