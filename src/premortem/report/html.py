@@ -48,6 +48,10 @@ def drawings(story: Story) -> dict[str, Drawing]:
 
 
 def comparison_page(comparison: Comparison) -> str:
+    return _render("comparison.html", comparison_drawings(comparison), comparison=comparison)
+
+
+def comparison_drawings(comparison: Comparison) -> dict[str, Drawing]:
     plots = ready()
     items: dict[str, Drawing] = {}
     shown: dict[str, dict[str, Curve]] = {}
@@ -58,7 +62,7 @@ def comparison_page(comparison: Comparison) -> str:
     if shown:
         last = max(comparison.left.steps, comparison.right.steps)
         items["timeline"] = partial(plots.timeline, shown, (), (), last)
-    return _render("comparison.html", items, comparison=comparison)
+    return items
 
 
 def grouped(metrics: Mapping[str, Curve]) -> dict[str, dict[str, Curve]]:
@@ -98,6 +102,8 @@ def scene(*folders: Path) -> Environment:
         duration=words.duration,
         percent=words.percent,
         when=words.when,
+        ago=words.ago,
+        headline=words.headline,
         capital=words.capital,
         sentence=words.sentence,
     )
