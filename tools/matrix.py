@@ -9,7 +9,7 @@ What each gave goes into bench/results/matrix.json, and `make docs` makes the ta
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -78,7 +78,7 @@ def tried(pair: str, home: Path, seconds: float) -> dict[str, Any]:
     except subprocess.CalledProcessError as error:
         said = [line for line in str(error.stderr).splitlines() if line.startswith("ERROR")]
         return {"result": "not tried", "why": (said or ["it cannot be installed"])[0][:200]}
-    return {**installed, **suite(environment, seconds), "when": datetime.date.today().isoformat()}  # noqa: DTZ011
+    return {**installed, **suite(environment, seconds), "when": dt.date.today().isoformat()}  # noqa: DTZ011
 
 
 def interpreter(version: str) -> str | None:
@@ -106,7 +106,7 @@ def install(python: str, environment: Path, torch: str) -> dict[str, Any]:
 
 
 def called(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - ours
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def suite(environment: Path, seconds: float) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def suite(environment: Path, seconds: float) -> dict[str, Any]:
     ]
     began = time.monotonic()
     try:
-        done = subprocess.run(  # noqa: S603 - ours
+        done = subprocess.run(
             [*command, *QUICK],
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
