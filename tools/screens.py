@@ -46,7 +46,7 @@ def main(scale, pause, epochs):
     y = (x[:, 0] > 0).float()
     loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
     net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 1))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1 if scale > 1 else 0.005)
     for epoch in range(epochs):
         for xb, yb in loader:
             optimizer.zero_grad()
@@ -115,7 +115,7 @@ def pictures(home: Path, target: Path) -> Iterator[tuple[str, Path]]:
                     page.goto(address)
                     for name, where in pages.items():
                         page.goto(where)
-                        page.wait_for_timeout(2500)  # until all plots are drawn
+                        page.wait_for_timeout(1500)  # until all plots are drawn
                         path = target / f"{name}-{size}-{scheme}.png"
                         page.screenshot(path=path)
                         yield path.stem, path

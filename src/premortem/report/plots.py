@@ -73,6 +73,8 @@ def curves(
     logarithmic = not linear and low > 0 and high / low > 50
     plot = _figure(title, height, steps, logarithmic=logarithmic)
     bottom, top = _bounds(low, high, logarithmic=logarithmic)
+    if any(curve.gaps for curve in lines.values()):  # room for the rug, under the curve
+        bottom = bottom / (top / bottom) ** (2 * RUG) if logarithmic else bottom - 2 * RUG * (top - bottom)
     plot.y_range = Range1d(start=bottom, end=top)
     for place, (name, curve) in enumerate(lines.items()):
         _line(plot, name or _NO_NAME, curve, LINES[place % len(LINES)], legend=len(lines) > 1, x_name=x_name)
