@@ -94,7 +94,9 @@ def _torch() -> dict[str, Any]:
             state.update({f"{module}.{owner}.{name}": getattr(kind, name) for name in names})
     for module, names in HOOKS.items():
         if module in sys.modules:
-            state.update({f"{module}.{name}": list(getattr(sys.modules[module], name)) for name in names})
+            state.update(
+                {f"{module}.{name}": list(getattr(sys.modules[module], name, ())) for name in names}
+            )  # torch 2.4 lacks some
     return state
 
 

@@ -55,7 +55,7 @@ def offered(script, tmp_path):
         ("li", {"lint"}),
         ("lint --unsafe", {"--unsafe-fixes"}),
         ("ckpt ver", {"verify"}),
-        ("ckpt restore --fo", {"--force"}),
+        ("ckpt restore --fo", {"--force", "--format"}),
         ("ckpt verify tr", {"train.py"}),
         ("lint --format ", {"text", "json", "sarif", "github"}),
         ("lint --format s", {"sarif"}),

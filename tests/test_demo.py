@@ -5,11 +5,21 @@ The README shows what the demo prints, so tests/docs runs it for real.
 
 import difflib
 import json
+import shlex
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from premortem import cli, demo
+from premortem.journal import Journal
+from premortem.journal.folders import HOME
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture
@@ -53,6 +63,27 @@ def test_a_demo_that_fails_says_so(buggy, fixed, words, played, capsys):
 def test_a_remark_about_the_healthy_twin_is_no_alarm(played):
     played[1][demo.FIXED] = ["info"]
     assert demo.show() == 0
+
+
+def test_the_report_that_is_named_can_be_made(monkeypatch, played, capsys, tmp_path):
+    """Its path is whole, so that it can be copied anywhere, and the folder is still there."""
+    run = demo._run
+
+    def made(script, folder):
+        Journal.open(
+            folder / HOME / "runs" / f"20260101-{Path(script).stem}-1",
+            meta={"argv": [script], "reason": "finished", "steps": 0},
+            on_problem=pytest.fail,
+        ).close()
+        return run(script, folder)
+
+    monkeypatch.setattr(demo, "_run", made)
+    assert demo.show() == 0
+    out = capsys.readouterr().out
+    (command,) = [line for line in out.splitlines() if line.startswith("$ premortem report ")]
+    monkeypatch.chdir(tmp_path.parent)
+    assert cli.main([*shlex.split(command)[2:], "-o", str(tmp_path / "report.md")]) == 0
+    assert "finetune.py" in (tmp_path / "report.md").read_text()
 
 
 def test_ctrl_c_ends_the_demo_without_a_traceback(monkeypatch):

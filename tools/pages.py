@@ -130,6 +130,7 @@ SLOTS = (
     Slot("docs/measured.md", "casebook table", ("casebook",), stories.table),
     Slot("docs/why.md", "why table", ("why",), why_table.table),
     Slot("docs/report.md", "report table", ("report", "ui"), tables.report_and_ui),
+    Slot("docs/versions.md", "matrix table", ("matrix",), tables.matrix),
     Slot("docs/run.md", "numerics", ("numerics",), tables.numerics),
     Slot("docs/run.md", "unseen", ("numerics-unseen",), tables.unseen),
     Slot(

@@ -199,7 +199,7 @@ ROOMS = (
         Torch.YES,
     ),
     Room("catalog", "everything premortem can say, by code or by name", "detectors lint preflight why"),
-    Room("demo", "a script with a bug, and premortem in front of it", "", "rich", Torch.YES),
+    Room("demo", "a script with a bug, and premortem in front of it", "journal", "rich", Torch.YES),
     Room(
         "integrations",
         "doors for frameworks: translate to `premortem.watch`",

@@ -171,6 +171,16 @@ def report_and_ui(report: dict[str, Any], ui: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+def matrix(result: dict[str, Any]) -> str:
+    rows = []
+    for pair, told in result.items():
+        python, torch = told.get("python") or pair.split("-")[0], told.get("torch") or pair.split("-")[1]
+        counts = [f"{told[word]} {word}" for word in ("passed", "failed", "skipped") if told.get(word)]
+        tests = ", ".join(counts) or told.get("why", "")
+        rows.append(f"| {python} | {torch} | {told['result']} | {tests} | {told.get('when', '–')} |")
+    return "\n".join(["| Python | torch | quick suite | tests | when |", "|---|---|---|---|---|", *rows])
+
+
 def ranks(result: dict[str, Any]) -> str:
     """What bench/ranks.py has measured: what watching adds to a step on two ranks."""
     titles = {

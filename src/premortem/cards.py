@@ -69,6 +69,7 @@ def units_in(package: str, path: Iterable[str], kind: type[Unit]) -> tuple[type[
         for unit in vars(import_module(module.name)).values():
             if (
                 inspect.isclass(unit)
+                and not hasattr(unit, "__origin__")  # `tuple[int, ...]` passes for a class in Python 3.10
                 and issubclass(unit, kind)
                 and "card" in vars(unit)
                 and unit.__module__ == module.name  # not one that it imports

@@ -60,6 +60,23 @@ def starting_a_script(parser: Parser) -> None:
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
 
 
+class _Format(argparse.Action):
+    """`--format json` prints what `--json FILE` would write, and nothing else."""
+
+    def __call__(self, parser: Any, given: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        if value not in {"text", "json"}:
+            raise UsageError(f"there is no format `{value}`; there are text and json")
+        given.format = value
+        if value == "json":
+            given.json, given.quiet = Path("-"), True
+
+
+def formatted(parser: Parser) -> None:
+    """The option of every verb whose page can be had as JSON."""
+    words = "json prints what other programs read, and nothing else (default: text)"
+    parser.add_argument("--format", action=_Format, default="text", metavar="text|json", help=words)
+
+
 def silencing(parser: Parser) -> None:
     """The options of every verb that reports findings."""
     words = "codes, names or families, with commas"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from premortem.detectors.shared.slips import slip, trail, way
+from premortem.detectors.shared.slips import expects, slip, trail, way
 from premortem.events import Passed, ShapesMet, Site
 
 LINE = Site("net.py", 9, "forward")
@@ -73,3 +73,20 @@ def test_the_trail_ends_where_it_failed():
         "input (4, 3, 32, 32)",
         "out (Conv2d): (4, 16, 8, 16) does not fit, wants 8 channels, 4 dimensions",
     ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shape", "said"),
+    [
+        ({"features": 64}, (8, 128), "64 features in the last dimension and was given (8, 128)"),
+        ({"channels": 3}, (8, 32, 32, 3), "3 channels in the second dimension and was given (8, 32, 32, 3)"),
+        ({"channels": 1, "dims": 4}, (8, 1, 5), "4 dimensions and was given (8, 1, 5)"),
+        ({"features": 1}, (4, 2), "1 feature in the last dimension and was given (4, 2)"),
+        ({"features": 64}, (8, 64), ""),
+        ({}, (8, 64), ""),
+    ],
+)
+def test_a_layer_says_what_it_expects(wanted, shape, said):
+    failed = Passed("head", "Linear", shape, ())
+    told = expects(ShapesMet(model="net", failed=failed, **wanted))
+    assert told == (f"`net.head` (Linear) expects {said}" if said else "")

@@ -13,6 +13,9 @@ pytest.importorskip("pygls")
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
+from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.journal import Journal
+
 CODE = "import torch\n\n\ndef move(x):\n    x.unsqueeze(0)\n    return x.shape\n"
 TYPO = "import torch\n\n\ndef learn(w):\n    w.require_grad = True\n"
 DROPPED = "PM501"
@@ -312,3 +315,41 @@ def test_without_the_extra_one_sentence_says_what_to_install():
     assert result.stderr == (
         "premortem: `premortem server` needs more than the base package: pip install 'premortem[server]'\n"
     )
+
+
+@talk
+async def test_what_a_run_has_found_stands_at_its_line_until_that_is_edited(folder):
+    script = folder / "train.py"
+    text = "import torch\n\n\ndef loss_of(p):\n    é = 1; return torch.log(p).mean()\n"
+    script.write_text(text)
+    found = Finding(
+        code="PM442",
+        name="non-finite-training",
+        family="numerics-nan",
+        severity=Severity.ERROR,
+        certainty=Certainty.PROVED,
+        step=7,
+        message="the logarithm of 0 made -inf",
+        remedy="Give it a number above 0.",
+        where=Where(str(script), 5),
+        evidence={"op": "log"},
+    )
+    journal = Journal.open(
+        folder / ".premortem" / "runs" / "one",
+        meta={"argv": ["train.py"], "steps": 9},
+        on_problem=pytest.fail,
+    )
+    journal.finding(found)
+    journal.close()
+    async with editor(folder) as ide:
+        uri, said = await ide.open(script, text)
+        (own,) = [each for each in said if each.source == "premortem run"]
+        assert (own.code, own.severity) == ("PM442", lsp.DiagnosticSeverity.Error)
+        assert (own.range.start.line, own.range.start.character, own.range.end.character) == (4, 18, 30)
+        assert "step 7, proved" in own.message
+        assert "Give it a number above 0." in own.message
+        ide.type(uri, 2, f"# a new line above\n{text}")
+        (moved,) = [each for each in await ide.said(uri, 2) if each.source == "premortem run"]
+        assert moved.range.start.line == 5
+        ide.type(uri, 3, text.replace("torch.log(p)", "torch.log(p.clamp(min=1e-6))"))
+        assert [each for each in await ide.said(uri, 3) if each.source == "premortem run"] == []

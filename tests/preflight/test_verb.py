@@ -10,9 +10,10 @@ import time
 
 import pytest
 
+from premortem import catalog
 from premortem.command_line import Command
 from premortem.errors import VaultError
-from premortem.findings import Severity
+from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.preflight import command as check_command
 from premortem.preflight import page, verb
 from premortem.preflight.environment.budget import Budget
@@ -303,3 +304,34 @@ def test_a_rate_that_is_text_is_told_once_with_its_line(checking):
     seen = said("PM214", "learning-rate-not-a-number", "lr")
     assert [finding.code for finding in checking(written, seen).findings] == ["PM560"]
     assert [finding.code for finding in checking(fine, seen).findings] == ["PM214"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "consequence"),
+    [
+        ("scheduler-stepped-per-batch", "schedule-ends-before-the-run"),
+        ("scheduler-stepped-per-epoch", "schedule-ends-before-the-run"),
+        ("scheduler-stepped-twice", "schedule-ends-before-the-run"),
+    ],
+)
+def test_what_a_detector_and_a_check_say_of_one_mistake_is_one_finding(checking, cause, consequence):
+    """The rehearsal's detectors see the mistake, the check sees what follows from it."""
+
+    def found(name):
+        card = catalog.lookup(name).card
+        return Finding(
+            code=card.code,
+            name=card.name,
+            family=card.family,
+            severity=card.severity,
+            certainty=Certainty.MEASURED,
+            step=3,
+            message=name,
+            where=Where("train.py", len(name)),
+        )
+
+    def rehearsed(project, tell):
+        return Part(title="rehearsal", findings=[found(cause), found(consequence)])
+
+    done = checking(fine, rehearsed)
+    assert [(each.name, each.evidence["also"]) for each in done.findings] == [(cause, [consequence])]

@@ -81,7 +81,10 @@ def test_paper_is_light_also_when_the_screen_is_dark(shown):
 @pytest.mark.browser
 def test_dragging_over_one_plot_zooms_all_of_them(shown):
     page = shown(1280, "light")
-    page.locator("[data-plot=timeline]").scroll_into_view_if_needed()
+    page.evaluate(
+        "document.querySelector('[data-plot=timeline]').scrollIntoView({block: 'start', behavior: 'instant'})"
+    )
+    page.evaluate("scrollBy({top: -80, behavior: 'instant'})")  # below the contents, which stay on top
     box = page.locator("[data-plot=timeline]").bounding_box()
     page.mouse.move(box["x"] + 300, box["y"] + 100)
     page.mouse.down()

@@ -130,7 +130,7 @@ def test_the_buttons_save_and_then_stop_a_real_run(serve, training, visit, tmp_p
     page = drawn(visit(serve(tmp_path / "runs"), "/runs/live"))
     page.get_by_role("button", name="Save now").click()
     page.wait_for_function(
-        "document.getElementById('said').innerText.startsWith('Saved at step')", timeout=30_000
+        "document.getElementById('status').innerText.startsWith('Saved at step')", timeout=30_000
     )
     assert (tmp_path / "runs" / "live" / "last_good.pt").is_file()
     assert process.poll() is None
@@ -152,7 +152,7 @@ def test_a_run_that_is_deleted_while_it_is_shown(serve, three, visit, tmp_path):
     page = drawn(visit(serve(tmp_path / "runs"), "/runs/a"))
     shutil.rmtree(tmp_path / "runs" / "a")
     page.wait_for_function(
-        "document.getElementById('said').innerText.includes('was deleted')", timeout=30_000
+        "document.getElementById('status').innerText.includes('was deleted')", timeout=30_000
     )
     assert page.locator("[data-plot=timeline]").bounding_box()["height"] > 300, "what was seen stays"
     assert page.complaints == []

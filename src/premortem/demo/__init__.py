@@ -16,6 +16,7 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from premortem.errors import MissingExtra
+from premortem.journal.folders import HOME
 
 SCRIPTS = Path(__file__).parent / "scripts"
 BUGGY, FIXED = "finetune.py", "finetune_fixed.py"
@@ -25,9 +26,8 @@ def show() -> int:
     """Run both scripts and say what is seen; 0 when premortem found the one bug and nothing else."""
     if importlib.util.find_spec("torch") is None:
         raise MissingExtra("the demo", "torch")
-    # A folder of its own, so that the demo leaves nothing behind.
-    with tempfile.TemporaryDirectory(prefix="premortem-demo-") as folder:
-        return _tell(Path(folder))
+    # A folder of its own among the temporary ones: what the demo says about its runs can be followed after it.
+    return _tell(Path(tempfile.mkdtemp(prefix="premortem-demo-")))
 
 
 def _tell(folder: Path) -> int:
@@ -44,6 +44,10 @@ def _tell(folder: Path) -> int:
     if loud:
         _say("premortem complained about a healthy run. That is a bug of its own: please report it.")
         return 1
+    runs = sorted((folder / HOME / "runs").glob(f"*-{Path(BUGGY).stem}-*"))
+    if runs:
+        _say("The report of the first run, with its curves:")
+        _show(f"$ premortem report {runs[0]}")
     _say("That is all there is to it. Put it in front of your own command:")
     _say("$ premortem run train.py --your --options")
     return 0
@@ -61,6 +65,9 @@ def _run(script: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def _say(*sentences: str) -> None:
-    terminal = Terminal(highlight=False)
-    text = textwrap.fill(" ".join(sentences), min(terminal.width, 100))
-    terminal.print(Text(f"\n{text}", "bold"))
+    _show(textwrap.fill(" ".join(sentences), min(Terminal().width, 100)))
+
+
+def _show(text: str) -> None:
+    """Not wrapped by the terminal: a command is copied."""
+    Terminal(highlight=False).print(Text(f"\n{text}", "bold"), soft_wrap=True)

@@ -45,7 +45,7 @@ class SchedulerPastHorizon(Detector):
     """
 
     card = Card("PM204", "scheduler-past-horizon", "scheduler", Severity.ERROR).explaining(
-        *STILL, "learning-rate-zero"
+        *STILL, "learning-rate-zero", "schedule-ends-before-the-run"
     )
     uses = (Epochs, Schedules)
     listens = (OptimizerStep, RunEnded)

@@ -30,6 +30,7 @@ class SchedulerSteppedPerBatch(Detector):
     card = Card("PM201", "scheduler-stepped-per-batch", "scheduler", Severity.ERROR).explaining(
         *FADING,
         "scheduler-past-horizon",
+        "schedule-ends-before-the-run",
         "rate-goes-up-and-down",
         "learning-rate-zero",
         "clipped-hard-every-step",

@@ -23,7 +23,7 @@ class SchedulerSteppedPerEpoch(Detector):
     """
 
     card = Card("PM202", "scheduler-stepped-per-epoch", "scheduler", Severity.ERROR).explaining(
-        *STILL, "learning-rate-zero"
+        *STILL, "learning-rate-zero", "schedule-ends-before-the-run"
     )
     uses = (Epochs, Schedules)
     listens = (SchedulerStep, RunEnded)

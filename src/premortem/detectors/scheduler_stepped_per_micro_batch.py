@@ -30,6 +30,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
         *STILL,
         "scheduler-stepped-per-batch",
         "scheduler-past-horizon",
+        "schedule-ends-before-the-run",
         "rate-goes-up-and-down",
         "scheduler-before-optimizer",
         "learning-rate-zero",

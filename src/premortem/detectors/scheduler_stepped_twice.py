@@ -25,7 +25,10 @@ class SchedulerSteppedTwice(Detector):
     """
 
     card = Card("PM209", "scheduler-stepped-twice", "scheduler", Severity.ERROR).explaining(
-        "scheduler-past-horizon", "scheduler-stepped-per-batch", "updates-too-small"
+        "scheduler-past-horizon",
+        "schedule-ends-before-the-run",
+        "scheduler-stepped-per-batch",
+        "updates-too-small",
     )
     uses = (Optimizers,)
     listens = (OptimizerStep, SchedulerBuilt, SchedulerStep)

@@ -2,7 +2,7 @@ import re
 from typing import Any
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.slips import slip, trail, way
+from premortem.detectors.shared.slips import expects, slip, trail, way
 from premortem.events import Event, RunEnded, ShapesMet
 
 _ERRORS = frozenset({"RuntimeError", "ValueError", "IndexError"})
@@ -58,7 +58,9 @@ class ShapesDoNotFit(Detector):
             likely = slip(met)
             cause, at = "Two tensors met whose shapes do not fit.", None
             remedy = (
-                "Look at the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1)."
+                "Build that layer for what it is given, or change what comes before it."
+                if expects(met)
+                else "Look at the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1)."
             )
             late = (
                 " Earlier steps went well: a batch of another size is the usual reason."
@@ -74,6 +76,8 @@ class ShapesDoNotFit(Detector):
         self, event: RunEnded, met: ShapesMet, cause: str, remedy: str, late: str = "", **more: Any
     ) -> Finding:
         first = event.message.strip().splitlines()[0][:200]
+        expected = expects(met)
+        first = f"{expected} ({first})" if expected else first
         return self.finding(
             event,
             f"the run ended after {event.step} steps: {first}",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, needs_torch, split, starting_a_script
+from premortem.command_line import Parser, formatted, needs_torch, split, starting_a_script
 
 
 def parser() -> Parser:
@@ -22,6 +22,7 @@ def parser() -> Parser:
     add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
     add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: one per core)")
     add("--json", type=Path, metavar="FILE.json", help="write the score to this file")
+    formatted(made)
     starting_a_script(made)
     return made
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +23,9 @@ def opened(path: Path | str, mode: str = "w", **how: Any) -> IO[Any]:
 
 
 def write_text(path: Path, text: str) -> None:
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
     with opened(path, encoding="utf-8") as file:
         file.write(text)
 

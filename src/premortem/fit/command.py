@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, needs_torch, split, starting_a_script
+from premortem.command_line import Parser, formatted, needs_torch, split, starting_a_script
 
 
 def parser() -> Parser:
@@ -41,6 +41,7 @@ def parser() -> Parser:
     add("--only", action="append", metavar="NAMES", help="with --speed: try only these, with commas")
     add("--steps", type=int, metavar="N", help="with --speed: how many steps the whole run has")
     add("--show-output", action="store_true", help="show what the script prints")
+    formatted(made)
     starting_a_script(made)
     return made
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from lsprotocol import types as lsp
 
-from premortem.findings import Severity
+from premortem.derived.expression import marked
+from premortem.findings import Finding, Severity
 from premortem.lint.diagnostics import Diagnostic, Edit
 from premortem.lint.listing import Listing
 
@@ -41,6 +42,24 @@ class Places:
             code=report.card.code,
             source="premortem",
             message=f"{report.message}\n{report.remedy}".strip(),
+        )
+
+    def of_run(self, finding: Finding, text: str) -> lsp.Diagnostic:
+        """What a run has found, at the expression to blame, or at the whole line."""
+        line = finding.where.line or 1
+        shown = self.listing.line_text(line).rstrip("\r\n")
+        start, end = marked(finding, text) or (len(shown) - len(shown.lstrip()), len(shown))
+        said = [
+            f"{finding.message} (step {finding.step}, {finding.certainty.value})",
+            finding.cause,
+            finding.remedy,
+        ]
+        return lsp.Diagnostic(
+            range=lsp.Range(self.position(line, start + 1), self.position(line, end + 1)),
+            severity=SEVERITIES[finding.severity],
+            code=finding.code,
+            source="premortem run",
+            message="\n".join(filter(None, said)),
         )
 
     def edit(self, edit: Edit) -> lsp.TextEdit:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import tokenize
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from pygls.workspace import TextDocument
 
 from premortem import __version__
 from premortem.errors import UsageError
+from premortem.findings import Finding
 from premortem.lint import settings
 from premortem.lint.actions import actions, hover
 from premortem.lint.diagnostics import Diagnostic
@@ -25,6 +27,8 @@ from premortem.lint.listing import Listing
 from premortem.lint.live import SUFFIXES, Live
 from premortem.lint.places import Places
 
+# (project, file, its text) → what a run has found in it, with the lines of that text
+RunFindings = Callable[[Path, Path, str], list[Finding]]
 PATIENCE = 0.15  # seconds without a keystroke before a changed text is read
 LANGUAGES = {"python": ".py", "yaml": ".yaml", "toml": ".toml", "json": ".json"}
 
@@ -40,7 +44,8 @@ class Shown:
 class Server(LanguageServer):
     """The documents that are open, and the projects they belong to."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_findings: RunFindings) -> None:
+        self._run_findings = run_findings
         # Whole texts instead of changes: pygls would apply changes by other ends of lines than Python has.
         super().__init__("premortem", __version__, lsp.TextDocumentSyncKind.Full)
         self.shown: dict[str, Shown] = {}
@@ -77,11 +82,14 @@ class Server(LanguageServer):
         # In a thread, because keystrokes must not wait for a large project; one at a time, because they share it.
         async with self._turn:
             reports = await asyncio.to_thread(self.project(Path(path)).check, path, encoded(path, text))
+            root = settings.project_root(Path(path)) or Path(path).parent
+            seen = await asyncio.to_thread(self._run_findings, root, Path(path), text)
         if uri not in self.workspace.text_documents or document.source != text:
             return None  # closed, or changed since: what was found stands elsewhere by now
         self.shown[uri] = Shown(text, reports)
         places = self.places(uri)
         found = [places.diagnostic(report) for report in reports]
+        found += [places.of_run(finding, text) for finding in seen]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, document.version))
         return self.shown[uri]
 
@@ -118,8 +126,8 @@ def encoded(path: str, text: str) -> bytes:
         return data
 
 
-def build() -> Server:
-    server = Server()
+def build(run_findings: RunFindings = lambda project, file, text: []) -> Server:
+    server = Server(run_findings)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
@@ -167,6 +175,6 @@ def build() -> Server:
     return server
 
 
-def serve() -> int:
-    build().start_io()
+def serve(run_findings: RunFindings) -> int:
+    build(run_findings).start_io()
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, silencing, split, starting_a_script
+from premortem.command_line import Parser, formatted, silencing, split, starting_a_script
 
 
 def parser() -> Parser:
@@ -32,6 +32,7 @@ def parser() -> Parser:
     add("--findings", type=Path, metavar="FILE.json", help="write what was found to this file")
     add("--json", type=Path, metavar="FILE.json", help="write the whole page to this file")
     add("--strict", action="store_true", help="exit with 1 for warnings too")
+    formatted(made)
     silencing(made)
     starting_a_script(made)
     return made

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem import preflight, settings
+from premortem import settings
 from premortem.command_line import Command
 from premortem.convictions.pairs import joined
 from premortem.derived.folding import fold
@@ -18,7 +18,6 @@ from premortem.errors import PremortemError, UsageError
 from premortem.files import private
 from premortem.files.findings_file import FindingsFile
 from premortem.findings import Finding
-from premortem.lint import rules
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
 from premortem.program.running import Program
@@ -91,7 +90,11 @@ class Checking:
 
     def _fold(self) -> None:
         """One root cause, one finding, whichever part saw it."""
-        cards = {unit.card.code: unit.card for unit in (*preflight.ALL, *rules.ALL)}
+        from premortem import catalog  # which lists the checks
+
+        cards = {
+            entry.card.code: entry.card for entry in catalog.entries()
+        }  # of detectors too: the rehearsal has theirs
         for part in self.parts:
             part.findings = list(map(self.silence.apply, part.findings))
         for part, findings in zip(

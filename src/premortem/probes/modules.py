@@ -32,7 +32,16 @@ from premortem.probes.session import (
 )
 from premortem.probes.weight_checksums import weights_seen
 
-_AUTOCAST = ("cpu", "cuda", "mps", "xpu")  # where torch has it
+
+def _autocasts(device: str) -> bool:
+    try:
+        torch.is_autocast_enabled(device)
+    except RuntimeError:  # torch 2.4 has none of it for mps
+        return False
+    return True
+
+
+_AUTOCAST = tuple(filter(_autocasts, ("cpu", "cuda", "mps", "xpu")))  # where torch has it
 _LARGE = 1 << 22  # elements; larger inputs are not compared row by row
 # Calls with gradients between two steps: a cell that is called for each moment of a series says nothing new after these.
 _MOST_LOOKED_INTO = 64

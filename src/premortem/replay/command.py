@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from premortem.command_line import Parser
+from premortem.command_line import Parser, formatted
 from premortem.errors import UsageError
 from premortem.events import Autopsied
 from premortem.files import private
@@ -43,6 +43,8 @@ def parser() -> Parser:
     )
     made.add_argument("--show-output", action="store_true", help="show what the script prints")
     made.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")
+    formatted(made)
+    made.set_defaults(quiet=False)
     return made
 
 
@@ -72,7 +74,7 @@ def call(tokens: Sequence[str]) -> int:
                 shown=shown,
             )
         )
-    page.show(done, Terminal(highlight=False, markup=False, emoji=False))
+    page.show(done, Terminal(highlight=False, markup=False, emoji=False, quiet=options.quiet))
     record = page.record(done, capsule)
     if options.json is not None:
         private.write_text(options.json, record)

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from premortem.amounts import count, is_number
 from premortem.journal import Run
-from premortem.report import setup
+from premortem.report import setup, words
 from premortem.report.story import Story, read
 
 BLOCK = 1000
 PATCH = 400  # lines of a diff that are shown
-_UNINTERESTING = {"host"}
+# Of another machine, or what premortem itself imports or sets in some runs and not in others.
+_UNINTERESTING = {"host", "safetensors", "TORCHINDUCTOR_CACHE_DIR"}
 
 
 class Parting(NamedTuple):
@@ -49,8 +50,20 @@ class Comparison:
             return "The two runs have no step in common."
         if self.parting is None:
             return f"The two runs are the same to the last bit in {count(self.common, 'step')}."
-        values = f"{precise(self.parting.left)} and {precise(self.parting.right)}"
-        return f"The two runs part at step {self.parting.step:,}: the {self.parting.what} is {values}."
+        values = words.apart(_measured(self.parting.left), _measured(self.parting.right))
+        return f"The two runs part at step {self.parting.step:,}: the {self.parting.what} is {' and '.join(values)}."
+
+    @property
+    def unlike(self) -> str:
+        """What is different in code and settings, in one line."""
+        changed = [
+            f"{name} ({count(sum(line[:1] in '+-' and line[:3] not in {'+++', '---'} for line in patch.splitlines()), 'line')})"
+            for name, patch in self.patches.items()
+        ]
+        named = [
+            each.name for group, rows in self.differences.items() if group != "Environment" for each in rows
+        ]
+        return ", ".join(dict.fromkeys([*changed, *named]))
 
 
 def compare(left: Path, right: Path) -> Comparison:
@@ -111,16 +124,15 @@ def _within(mine: Mapping[int, Any], yours: Mapping[int, Any]) -> tuple[int, Par
     return common, None
 
 
-def precise(value: Any) -> str:
-    """All digits: two numbers that differ in the last one must not look the same."""
-    return "not measured" if value is None else str(value)
+def _measured(value: Any) -> float | None:
+    return None if value is None else float(value)  # a journal writes "nan"
 
 
 def differences(left: Story, right: Story) -> dict[str, list[Difference]]:
     groups = {
+        "Code": (_code(left, right), _code(right, left)),
         "Command": (arguments(left), arguments(right)),
         "Training and data": (setup.as_mapping(left.setup), setup.as_mapping(right.setup)),
-        "Code": (_code(left), _code(right)),
         "Environment": (_surroundings(left), _surroundings(right)),
     }
     return {name: list(_unlike(*pair)) for name, pair in groups.items()}
@@ -151,9 +163,12 @@ def arguments(story: Story) -> dict[str, str]:
     return found
 
 
-def _code(story: Story) -> dict[str, str]:
+def _code(story: Story, other: Story) -> dict[str, str]:
+    """Of files whose text both hold the patch says more than two digests."""
     revision = str(story.meta.get("revision") or "")
-    return {**({"git revision": revision} if revision else {}), **story.code}
+    known = {pair.name for pair in _pairs(story, other)} | {pair.name for pair in _pairs(other, story)}
+    files = {name: digest for name, digest in story.code.items() if Path(name).name not in known}
+    return {**({"git revision": revision} if revision else {}), **files}
 
 
 def _surroundings(story: Story) -> dict[str, str]:
@@ -163,18 +178,33 @@ def _surroundings(story: Story) -> dict[str, str]:
     }
 
 
-def patches(left: Story, right: Story) -> dict[str, str]:
-    """Files of the same name of which both journals hold the text."""
+class _Pair(NamedTuple):
+    name: str
+    other: str
+    mine: str
+    yours: str
+
+
+def _pairs(left: Story, right: Story) -> list[_Pair]:
+    """Files of the same name of which both journals hold the text; and the two scripts, whatever they are called."""
     mine = {Path(path).name: text for path, text in left.sources.items()}
     yours = {Path(path).name: text for path, text in right.sources.items()}
+    names = [(name, name) for name in mine if name in yours]
+    scripts = Path(left.script).name, Path(right.script).name
+    if scripts[0] != scripts[1] and scripts[0] in mine and scripts[1] in yours:
+        names.insert(0, scripts)
+    return [_Pair(one, other, mine[one], yours[other]) for one, other in names]
+
+
+def patches(left: Story, right: Story) -> dict[str, str]:
+    """What turns the code of the left run into that of the right one."""
     found = {}
-    for name in mine.keys() & yours.keys():
-        if mine[name] != yours[name]:
+    for name, other, mine, yours in _pairs(left, right):
+        if mine != yours:
             lines = list(
-                difflib.unified_diff(
-                    mine[name].splitlines(), yours[name].splitlines(), name, name, lineterm=""
-                )
+                difflib.unified_diff(mine.splitlines(), yours.splitlines(), name, other, lineterm="")
             )
             more = [f"… {len(lines) - PATCH:,} more lines"] if len(lines) > PATCH else []
-            found[name] = "\n".join(lines[:PATCH] + more)
+            label = name if name == other else f"{name} and {other}"
+            found[label] = "\n".join(lines[:PATCH] + more)
     return found

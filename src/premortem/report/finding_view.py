@@ -41,6 +41,7 @@ class FindingView:
     evidence: list[tuple[str, str]]
     code: list[Line] = field(default_factory=list)
     patch: str = ""  # the remedy as a diff, where it can be made by itself
+    proof: str = ""  # how it is known
     page: str = ""  # of its diagnosis
     others: int = 0  # of the same diagnosis, which are not shown
     window: dict[str, Curve] = field(default_factory=dict)

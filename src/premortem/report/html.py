@@ -33,7 +33,7 @@ def drawings(story: Story) -> dict[str, Drawing]:
     """All plots of a page by their names. Each is made when it is called: that is what takes time."""
     plots = ready()
     items: dict[str, Drawing] = {}
-    shown = {**story.curves, **grouped(story.metrics)}
+    shown = {**story.drawn, **grouped(story.metrics)}
     if shown:
         items["timeline"] = partial(plots.timeline, shown, story.findings, story.marks, story.steps)
     for place, view in enumerate(story.findings):
@@ -49,17 +49,21 @@ def drawings(story: Story) -> dict[str, Drawing]:
 
 
 def comparison_page(comparison: Comparison) -> str:
+    return _render("comparison.html", comparison_drawings(comparison), comparison=comparison)
+
+
+def comparison_drawings(comparison: Comparison) -> dict[str, Drawing]:
     plots = ready()
     items: dict[str, Drawing] = {}
     shown: dict[str, dict[str, Curve]] = {}
     for name, story in (("A", comparison.left), ("B", comparison.right)):
-        for plot, lines in {**story.curves, **grouped(story.metrics)}.items():
+        for plot, lines in {**story.drawn, **grouped(story.metrics)}.items():
             for line, curve in lines.items():
                 shown.setdefault(plot, {})[f"{name} {line}".strip()] = curve
     if shown:
         last = max(comparison.left.steps, comparison.right.steps)
         items["timeline"] = partial(plots.timeline, shown, (), (), last)
-    return _render("comparison.html", items, comparison=comparison)
+    return items
 
 
 def grouped(metrics: Mapping[str, Curve]) -> dict[str, dict[str, Curve]]:
@@ -100,6 +104,8 @@ def scene(*folders: Path) -> Environment:
         duration=words.duration,
         percent=words.percent,
         when=words.when,
+        ago=words.ago,
+        headline=words.headline,
         capital=words.capital,
         sentence=words.sentence,
     )

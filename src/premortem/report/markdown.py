@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from premortem import __version__
 from premortem.amounts import count
+from premortem.findings import Certainty
 from premortem.report import words
 from premortem.report.comparison import Comparison
 from premortem.report.curves import sparkline
@@ -21,10 +22,11 @@ def page(story: Story) -> str:
     parts = [
         f"# {text(story.verdict.sentence)}",
         f"{text(story.verdict.ending)} {words.capital(story.verdict.found)}.",
-        table(("script", "steps", "time", "rate", "started", "policy"), [_facts(story)]),
+        *(_answer(story, story.answer) if story.answer is not None else ()),
+        table(*_facts(story)),
         *_timeline(story),
         "## Findings",
-        *(part for view in story.findings for part in _finding(view)),
+        *(part for view in story.findings for part in _finding(view, answered=view is story.answer)),
         *([] if story.findings else ["Nothing to report."]),
         *_layers(story),
         *_ledger(story),
@@ -53,22 +55,44 @@ def comparison_page(comparison: Comparison) -> str:
         ("steps", f"{left.steps:,}", f"{right.steps:,}"),
         ("command", left.command, right.command),
     ]
-    parts = [f"# {text(comparison.sentence)}", table(("", "A", "B"), rows), "## Curves"]
+    parts = [f"# {text(comparison.sentence)}", "## Code and settings"]
+    for name, patch in comparison.patches.items():
+        parts += [f"### {text(name)}, from A to B", fence(patch, "diff")]
+    environment = comparison.differences["Environment"]
+    for group, found in comparison.differences.items():
+        if found and found is not environment:
+            parts += [f"### {group}", table(("", "A", "B"), found)]
+    parts += [
+        "" if comparison.unlike else "No difference.",
+        "## The runs",
+        table(("", "A", "B"), rows),
+        "## Curves",
+    ]
     for name, story in (("A", left), ("B", right)):
         lines = [f"{name} {label:<24} {sparkline(curve)}" for label, curve in all_curves(story)]
         parts.append(fence("\n".join(lines)))
-    parts.append("## Differences")
-    for group, found in comparison.differences.items():
-        parts += [f"### {group}", table(("", "A", "B"), found) if found else "None."]
-    for name, patch in comparison.patches.items():
-        parts += [f"### {text(name)}, from A to B", fence(patch, "diff")]
+    if environment:
+        parts += ["## Environment", table(("", "A", "B"), environment)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _facts(story: Story) -> Sequence[str]:
-    rate = f"{words.number(story.rate)} steps/s" if story.rate else "–"
-    seconds, started = words.duration(story.meta.get("seconds")), words.when(story.meta.get("started"))
-    return story.script, f"{story.steps:,}", seconds, rate, started, str(story.meta.get("policy", "–"))
+def _facts(story: Story) -> tuple[list[str], list[list[str]]]:
+    facts = {
+        "script": story.script,
+        "steps": f"{story.steps:,}",
+        "time": words.duration(story.meta.get("seconds")),
+        "rate": f"{words.number(story.rate)} steps/s" if story.rate else "–",
+        "started": words.when(story.meta.get("started")),
+        "policy": str(story.meta.get("policy", "–")),
+    }
+    if story.constant_rate is not None:
+        facts["learning rate"] = f"{words.number(story.constant_rate)}, constant"
+    return list(facts), [list(facts.values())]
+
+
+def _answer(story: Story, view: FindingView) -> Iterator[str]:
+    yield from _explained(view)
+    yield f"**Saved.** {text(story.safest)}"
 
 
 def _timeline(story: Story) -> Iterator[str]:
@@ -93,13 +117,25 @@ def _gap(first: int, last: int, what: str) -> str:
     return f"{what.replace('nan', 'NaN')} at {steps}"
 
 
-def _finding(view: FindingView) -> Iterator[str]:
+def _finding(view: FindingView, *, answered: bool) -> Iterator[str]:
     finding = view.finding
     yield f"### {finding.severity.value} {text(finding.code)} {text(finding.name)}"
     yield f"*step {finding.step:,}, {finding.certainty.value}*"
     yield text(words.capital(words.sentence(finding.message)))
-    if finding.cause:
-        yield f"**Cause.** {text(words.capital(words.sentence(finding.cause)))}"
+    if not answered:
+        yield from _explained(view)
+    if view.window:
+        yield "**Evidence.** Around this step:"
+        yield fence("\n".join(f"{name:<16} {sparkline(curve)}" for name, curve in view.window.items()))
+    if view.evidence:
+        yield table(("evidence", ""), view.evidence)
+    if view.others > 0:
+        yield f"{view.others:,} more of {text(finding.code)} are in the journal."
+
+
+def _explained(view: FindingView) -> Iterator[str]:
+    """The line, the cause, the proof and the fix."""
+    finding = view.finding
     if view.place:
         yield f"**Where.** {code(view.place)}"
     if view.code:
@@ -111,17 +147,14 @@ def _finding(view: FindingView) -> Iterator[str]:
                 start, end = line.marked
                 lines.append(f"  {' ' * digits} | {' ' * start}{'^' * (end - start)}")
         yield fence("\n".join(lines), "python")
+    if finding.cause:
+        yield f"**Cause.** {text(words.capital(words.sentence(finding.cause)))}"
+    if view.proof:
+        yield f"**{'Proof' if finding.certainty is Certainty.PROVED else 'How sure'}.** {text(view.proof)}"
     if finding.remedy:
-        yield f"**Remedy.** {text(words.capital(words.sentence(finding.remedy)))}"
+        yield f"**Fix.** {text(words.capital(words.sentence(finding.remedy)))}"
     if view.patch:
         yield fence(view.patch, "diff")
-    if view.window:
-        yield "**Evidence.** Around this step:"
-        yield fence("\n".join(f"{name:<16} {sparkline(curve)}" for name, curve in view.window.items()))
-    if view.evidence:
-        yield table(("evidence", ""), view.evidence)
-    if view.others > 0:
-        yield f"{view.others:,} more of {text(finding.code)} are in the journal."
 
 
 def _layers(story: Story) -> Iterator[str]:
@@ -175,8 +208,10 @@ def _resources(story: Story) -> Iterator[str]:
     if not story.times and not story.memory:
         return
     yield "## Time and memory"
+    looks = sum(share.samples for share in story.times)
     yield table(
-        ("where the main thread was", "share"), [(s.what, words.percent(s.share)) for s in story.times]
+        ("where the main thread was", "share", "samples"),
+        [(s.what, words.percent(s.share), f"{s.samples:,} of {looks:,}") for s in story.times],
     )
     rows = [(name, words.size(curve.last), words.size(curve.high)) for name, curve in story.memory.items()]
     yield table(("memory", "at the end", "highest"), rows)

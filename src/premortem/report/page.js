@@ -40,7 +40,11 @@
   globalThis.premortem = { dress };
 
   const given = document.getElementById("plots");
-  if (!given) return; // a live page fetches them
+  if (!given) { // a live page fetches them; those that never change, here
+    for (const place of document.querySelectorAll("[data-from]")) fetch(place.dataset.from).then((answer) => answer.json())
+      .then((item) => { place.id = "plot-fetched"; return Bokeh.embed.embed_item(item, place.id); }).then(dress);
+    return;
+  }
   const items = JSON.parse(given.textContent);
   const places = [...document.querySelectorAll("[data-plot]")].filter((place) => place.dataset.plot in items);
   places.forEach((place, number) => { place.id = `plot-${number}`; });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ __all__ = ["curves", "heat", "item", "memory", "timeline", "window"]
 
 LINES = ("#4477aa", "#cc7744", "#339988", "#aa5599", "#888844", "#6677cc", "#558855", "#996666")
 TONES = {Severity.ERROR: "#cc3333", Severity.WARNING: "#c98a00", Severity.INFO: "#7a8694"}
+RUG = 0.06  # of the height of a plot
 _NO_NAME = " "
 
 
@@ -71,10 +73,12 @@ def curves(
     logarithmic = not linear and low > 0 and high / low > 50
     plot = _figure(title, height, steps, logarithmic=logarithmic)
     bottom, top = _bounds(low, high, logarithmic=logarithmic)
+    if any(curve.gaps for curve in lines.values()):  # room for the rug, under the curve
+        bottom = bottom / (top / bottom) ** (2 * RUG) if logarithmic else bottom - 2 * RUG * (top - bottom)
     plot.y_range = Range1d(start=bottom, end=top)
     for place, (name, curve) in enumerate(lines.items()):
         _line(plot, name or _NO_NAME, curve, LINES[place % len(LINES)], legend=len(lines) > 1, x_name=x_name)
-        _gaps(plot, curve, bottom, top)
+        _rug(plot, curve, bottom, top, logarithmic=logarithmic)
     _findings(plot, views, top)
     if len(lines) > 1:
         plot.legend.location = "top_right"
@@ -161,15 +165,16 @@ def compact(values: Sequence[float]) -> Any:
     return array.astype(np.float32) if fits else array
 
 
-def _gaps(plot: Any, curve: Curve, bottom: float, top: float) -> None:
-    """Where the series is not finite: nothing can be drawn there, so that is what is drawn."""
+def _rug(plot: Any, curve: Curve, bottom: float, top: float, *, logarithmic: bool) -> None:
+    """Where the series is not finite, at the foot of the plot: hundreds of such steps must not cover the rest."""
     if not curve.gaps:
         return
+    foot = bottom * (top / bottom) ** RUG if logarithmic else bottom + RUG * (top - bottom)
     data = {
         "left": [gap.first - 0.5 for gap in curve.gaps],
         "right": [gap.last + 0.5 for gap in curve.gaps],
         "bottom": [bottom for _ in curve.gaps],
-        "top": [top for _ in curve.gaps],
+        "top": [foot for _ in curve.gaps],
         "what": [gap.what.replace("nan", "NaN") for gap in curve.gaps],
         "steps": [
             f"{gap.first:,}" if gap.first == gap.last else f"{gap.first:,} to {gap.last:,}"
@@ -181,9 +186,9 @@ def _gaps(plot: Any, curve: Curve, bottom: float, top: float) -> None:
         **{name: name for name in names},
         source=data,
         fill_color=NOT_FINITE,
-        fill_alpha=0.18,
+        fill_alpha=0.8,
         line_color=NOT_FINITE,
-        line_alpha=0.5,
+        line_alpha=0.8,
     )
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("not finite", "@what"), ("step", "@steps")]))
 
@@ -238,7 +243,17 @@ def _marks(marks: Sequence[Mark], steps: Range1d) -> Any:
         "what": [mark.what for mark in marks],
         "colour": [NOT_FINITE if mark.what == "step refused" else "#7a8694" for mark in marks],
     }
-    drawn = plot.scatter("x", "y", source=data, size=6, color="colour", line_color=None, alpha=0.8)
+    drawn = plot.scatter(
+        "x",
+        "y",
+        source=data,
+        marker="dash",
+        angle=math.pi / 2,
+        size=12,
+        color="colour",
+        line_width=1.5,
+        alpha=0.8,
+    )
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("step", "@x{0,0}"), ("", "@what")]))
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
     plot.grid.grid_line_alpha = 0

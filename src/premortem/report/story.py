@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem.amounts import short
 from premortem.errors import JournalError, PremortemError
+from premortem.findings import Severity
 from premortem.journal import Fault, Number, Run
 from premortem.metric_words import COUNTERS
 from premortem.report import (
@@ -18,6 +20,7 @@ from premortem.report import (
     inflow,
     layers,
     parameter_audit,
+    proof,
     setup,
     trials,
     verdict,
@@ -25,6 +28,7 @@ from premortem.report import (
 from premortem.report.curves import Curve
 from premortem.report.setup import Fact
 
+RATE = "learning rate"
 OPTIMIZERS = 4  # whose curves are drawn: those with the most steps
 METRICS = 8
 EVENTS = 300
@@ -93,6 +97,25 @@ class Story:
         return folder if folder not in {"", "."} else self.path.name
 
     @property
+    def answer(self) -> finding_view.FindingView | None:
+        """What the page begins with: the worst finding, unless it is only a remark."""
+        first = next(iter(self.findings), None)
+        return first if first is not None and first.finding.severity is not Severity.INFO else None
+
+    @property
+    def constant_rate(self) -> float | None:
+        """The learning rate, where it was the same in all steps: a number says that better than a plot."""
+        lines = list(self.curves.get(RATE, {}).values())
+        values = {value for curve in lines for value in (curve.low, curve.high)}
+        return values.pop() if len(values) == 1 and not any(curve.gaps for curve in lines) else None
+
+    @property
+    def drawn(self) -> dict[str, dict[str, Curve]]:
+        """The plots of its numbers."""
+        constant = self.constant_rate is not None
+        return {name: lines for name, lines in self.curves.items() if name != RATE or not constant}
+
+    @property
     def script(self) -> str:
         argv = self.meta.get("argv") or ["?"]
         return str(argv[1] if argv[0] == "-m" and len(argv) > 1 else argv[0])
@@ -131,8 +154,12 @@ def _read(journal: Path) -> Story:
         numbers = run.numbers()
         gauges = {name for name in {each.name for each in numbers} if _is_gauge(name)}
         listed = checkpoints.saved(run, journal.parent)
+        tried = trials.of(run)
+        for view in found:
+            view.proof = proof.proof(view.finding, short(journal.parent), tried)
+            view.patch = proof.patch(view.finding, tried) or view.patch
         return Story(
-            trials=trials.of(run),
+            trials=tried,
             path=journal,
             meta=meta,
             steps=steps,
@@ -163,7 +190,7 @@ def _read(journal: Path) -> Story:
 def _step_curves(run: Run) -> Iterator[tuple[str, dict[str, Curve]]]:
     counts = run.optimizers()
     chosen = sorted(counts, key=lambda key: -counts[key])[:OPTIMIZERS]
-    lines: dict[str, dict[str, Curve]] = {"loss": {}, "gradient norm": {}, "learning rate": {}}
+    lines: dict[str, dict[str, Curve]] = {"loss": {}, "gradient norm": {}, RATE: {}}
     for optimizer in sorted(chosen):
         blocks = run.blocks(optimizer, curves.block_size(counts[optimizer]))
         made = curves.of_blocks(((block.step, block[1:]) for block in blocks), 3)
@@ -247,7 +274,7 @@ def all_curves(story: Story) -> Sequence[tuple[str, Curve]]:
     """Each with its name, in the order in which they are shown."""
     lines = [
         (f"{plot} ({name})" if name else plot, curve)
-        for plot, each in story.curves.items()
+        for plot, each in story.drawn.items()
         for name, curve in each.items()
     ]
     return [*lines, *story.metrics.items()]

@@ -46,8 +46,8 @@ def _sentence(
         }[finding.certainty]
         begun = f" from step {finding.step:,} on" if finding.step else ""
         if severity is Severity.ERROR:
-            return f"This run is {certain}broken{begun}: {words.sentence(finding.message)}"
-        return f"This run deserves a look: {words.sentence(finding.message)}"
+            return f"This run is {certain}broken{begun}: {words.headline(finding.message)}"
+        return f"This run deserves a look: {words.headline(finding.message)}"
     if not steps:
         return _nothing_trained(meta)
     crashed = meta.get("reason") == "crashed"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+import time
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from premortem import amounts
@@ -74,6 +77,52 @@ def sentence(text: str) -> str:
     """Ends with a full stop."""
     text = text.strip()
     return text if not text or text[-1] in ".?!…" else f"{text}."
+
+
+def headline(text: str) -> str:
+    """The first clause of a message as a sentence, without what stands in parentheses after a word: the details follow below it."""
+    kept, code = "", False
+    asides: list[bool] = []  # of each parenthesis that is open: whether it is left out
+    for place, char in enumerate(text.strip()):
+        code ^= char == "`" and not any(asides)
+        if char == "(" and not code:
+            asides.append(any(asides) or (not asides and kept.endswith(" ")))
+        elif char == ";" and not code and not asides and text.strip()[place + 1 : place + 2] == " ":
+            break
+        if not any(asides):
+            kept += char
+        if char == ")" and not code and asides:
+            asides.pop()
+    kept = re.sub(r" +(?=[ .,:;]|$)", "", kept)
+    return sentence(text if asides or not kept else kept)
+
+
+def apart(left: float | None, right: float | None) -> tuple[str, str]:
+    """Two numbers with as many digits as show that they differ, four at least."""
+    if left is None or right is None or not (math.isfinite(left) and math.isfinite(right)):
+        return _measured(left), _measured(right)
+    for digits in range(4, 17):
+        shown = f"{left:.{digits}g}", f"{right:.{digits}g}"
+        if shown[0] != shown[1]:
+            return shown
+    return str(left), str(right)
+
+
+def _measured(value: float | None) -> str:
+    return "not measured" if value is None else number(value)
+
+
+def ago(stamp: object, now: float | None = None) -> str:
+    """How long an ISO time has passed: `5 min ago`. The day itself where that is longer than a month."""
+    try:
+        moment = datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return "–"
+    passed = max(0.0, (time.time() if now is None else now) - moment)
+    for length, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if passed >= length:
+            return f"{passed / length:.0f} {unit} ago" if passed < 30 * 86400 else str(stamp)[:10]
+    return "just now"
 
 
 def capital(text: str) -> str:

@@ -19,7 +19,7 @@ from premortem.vault.surroundings import code
 # Libraries whose version can change what a training does.
 _LIBRARIES = (
     "accelerate bitsandbytes datasets deepspeed diffusers flash_attn jax lightning monai numpy peft pytorch_lightning "
-    "ray safetensors scipy sklearn timm tokenizers torch torchaudio torchdata torchvision transformers triton trl xformers"
+    "ray scipy sklearn timm tokenizers torch torchaudio torchdata torchvision transformers triton trl xformers"
 ).split()
 
 

@@ -1,6 +1,11 @@
 """The pages and what is behind them.
 
-GET  /                          the list: ?q=words&verdict=bad&page=2
+GET  /                          the list: ?q=words&verdict=bad&page=2&sort=worst
+GET  /compare                   two runs beside each other: ?run=A&run=B
+GET  /compare/plot              its curves
+GET  /api/v1/runs               the list as JSON, with the same options
+GET  /api/v1/runs/NAME          what `premortem report --format json` prints
+GET  /api/v1/compare            likewise of two runs: ?run=A&run=B
 GET  /events                    a word whenever the list has changed
 GET  /runs/NAME                 the report's page of a run, without its plots
 GET  /runs/NAME/plots/PLOT      one of them
@@ -11,6 +16,7 @@ POST /runs/NAME/ask/save|stop   the only thing that is written: an empty file in
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +29,10 @@ from starlette.routing import Route
 
 from premortem.errors import JournalError
 from premortem.files import run_requests
-from premortem.report import html, story
-from premortem.ui.runs import VERDICTS, Runs
+from premortem.report import comparison, html, story
+from premortem.report import record as report
+from premortem.ui import record
+from premortem.ui.runs import NEWEST, ORDERS, VERDICTS, Runs
 from premortem.ui.stories import Stories
 
 HOME = Path(__file__).parent
@@ -50,6 +58,11 @@ class Pages:
         return [
             Route("/", self.all_runs),
             Route("/events", self.list_events),
+            Route("/compare", self.compare),
+            Route("/compare/plot", self.compare_plot),
+            Route("/api/v1/runs", self.api_runs),
+            Route("/api/v1/runs/{name}", self.api_run),
+            Route("/api/v1/compare", self.api_compare),
             Route("/runs/{name}", self.run),
             Route("/runs/{name}/plots/{plot}", self.plot),
             Route("/runs/{name}/events", self.run_events),
@@ -60,18 +73,63 @@ class Pages:
     # Functions that are not `async` run in a thread of their own.
 
     def all_runs(self, request: Request) -> Response:
-        query = request.query_params.get("q", "")[:200]
-        wanted = request.query_params.get("verdict", "")
-        wanted = wanted if wanted in VERDICTS else ""
-        listing = self._runs.listing(query, wanted, _page_number(request.query_params.get("page", "1")))
+        query, wanted, order = _asked(request)
+        listing = self._runs.listing(query, wanted, _page_number(request), order)
         return self._page(
             "list.html",
             listing=listing,
             query=query,
             wanted=wanted,
+            order=order,
+            orders=list(ORDERS),
             verdicts=VERDICTS,
-            folder=str(self._runs.folder),
+            folders=[str(each) for each in self._runs.folders],
         )
+
+    def api_runs(self, request: Request) -> Response:
+        query, wanted, order = _asked(request)
+        return _json(record.listing(self._runs.listing(query, wanted, _page_number(request), order)))
+
+    def api_run(self, request: Request) -> Response:
+        journal = self._runs.find(request.path_params["name"])
+        if journal is None:
+            return JSONResponse({"error": "there is no such run"}, 404)
+        try:
+            return _json(report.page(self._stories.open(journal).story))
+        except JournalError as error:
+            return JSONResponse({"error": str(error)}, 422)
+
+    def compare(self, request: Request) -> Response:
+        found = self._compared(request)
+        if isinstance(found, str):
+            return self._sorry("two runs", found, 404)
+        items = sorted(html.comparison_drawings(found))
+        return self._page("compare.html", comparison=found, items=items, query=str(request.url.query))
+
+    def compare_plot(self, request: Request) -> Response:
+        found = self._compared(request)
+        drawing = None if isinstance(found, str) else html.comparison_drawings(found).get("timeline")
+        if drawing is None:
+            return PlainTextResponse("there is no such plot", 404)
+        return _json(json.dumps(html.encoded(drawing), allow_nan=False))
+
+    def api_compare(self, request: Request) -> Response:
+        found = self._compared(request)
+        if isinstance(found, str):
+            return JSONResponse({"error": found}, 404)
+        return _json(report.comparison_page(found))
+
+    def _compared(self, request: Request) -> comparison.Comparison | str:
+        """The two runs that are asked for; a sentence where that cannot be."""
+        names = request.query_params.getlist("run")
+        journals = [journal for name in names if (journal := self._runs.find(name)) is not None]
+        if len(names) != 2 or len(journals) != 2:
+            return "Two runs are compared, and both must be in this list."
+        try:
+            with story.readable(*journals):
+                return comparison.compare(*journals)
+        except JournalError as error:
+            return str(error)
 
     def run(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -106,7 +164,7 @@ class Pages:
                 text = opened.plot(request.path_params["plot"])
         except JournalError:
             return PlainTextResponse("there is no such plot", 404)
-        return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
+        return _json(text)
 
     def ask(self, request: Request) -> Response:
         what = request.path_params["what"]
@@ -170,8 +228,24 @@ class Pages:
         return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
 
 
-def _page_number(text: str) -> int:
+def _asked(request: Request) -> tuple[str, str, str]:
+    """Words, verdict and order; what there is no such thing of is left out."""
+    given = request.query_params
+    wanted, order = given.get("verdict", ""), given.get("sort", "")
+    return (
+        given.get("q", "")[:200],
+        wanted if wanted in VERDICTS else "",
+        order if order in ORDERS else NEWEST,
+    )
+
+
+def _json(text: str) -> Response:
+    return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _page_number(request: Request) -> int:
     """1 for what is not a number; a number that is too large gives the last page."""
+    text = request.query_params.get("page", "1")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 

@@ -11,12 +11,24 @@ from premortem.command_line import Parser
 def parser() -> Parser:
     made = Parser(
         prog="premortem ui",
-        usage="premortem ui [options] [DIR]",
-        description="All runs of a folder on a local page, live while they train. Only this machine can open it, with the "
+        usage="premortem ui [options] [DIR...]",
+        description="All runs of one or several folders on a local page, live while they train. Only this machine can open it, with the "
         "address that is printed.",
     )
     made.add_argument(
-        "folder", type=Path, nargs="?", metavar="DIR", help="a folder of runs (default: .premortem/runs here)"
+        "folders",
+        type=Path,
+        nargs="*",
+        metavar="DIR",
+        help="folders of runs, or projects (default: .premortem/runs here)",
+    )
+    made.add_argument(
+        "--folder",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="another one, as `run --folder` has it; may be given more than once",
     )
     made.add_argument("--port", type=int, default=0, metavar="N", help="default: any that is free")
     return made

@@ -57,7 +57,8 @@ class Gate:
             moved = [(b"location", b"/"), (b"set-cookie", cookie.encode())]
             await _answer(send, 303, "", moved)
             return
-        if not self._is_token(self._kept(headers.get("cookie", ""))):
+        sent = headers.get("authorization", "").removeprefix("Bearer ")  # of a program, for the API
+        if not self._is_token(self._kept(headers.get("cookie", ""))) and not self._is_token(sent):
             await _answer(
                 send,
                 403,

@@ -3,14 +3,34 @@
   const form = document.querySelector("form.filters"), search = form.elements.q;
   const links = () => [...document.querySelectorAll(".runs a")];
 
+  // Two runs that are selected can be compared.
+  const selected = () => [...document.querySelectorAll(".runs li > input:checked")];
+  const offer = () => {
+    const compare = document.getElementById("compare"), two = selected();
+    if (!compare) return;
+    compare.hidden = two.length !== 2;
+    compare.href = `/compare?${new URLSearchParams(two.map((box) => ["run", box.value]))}`;
+  };
+  document.addEventListener("change", (event) => {
+    if (!event.target.matches(".runs li > input")) return;
+    const all = selected();
+    if (all.length > 2) all.find((box) => box !== event.target).checked = false; // the third takes the place of the first
+    offer();
+  });
+  document.addEventListener("click", (event) => {
+    const order = event.target.closest("[data-sort]");
+    if (!order || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    form.elements.sort.value = order.dataset.sort;
+    filter();
+  });
+
   let asked = 0;
   const show = async () => {
     const mine = ++asked, fresh = await live.fetched(location.href);
     if (!fresh || mine !== asked) return; // the user has asked for something else since
-    const chosen = document.activeElement?.closest?.(".runs a")?.getAttribute("href");
-    const here = document.getElementById("listing"), there = fresh.getElementById("listing");
-    if (here.innerHTML !== there.innerHTML) here.replaceChildren(...there.childNodes); // a click needs the link it began on
-    if (chosen) links().find((link) => link.getAttribute("href") === chosen)?.focus({ preventScroll: true });
+    live.patch(document.getElementById("listing"), fresh.getElementById("listing"));
+    offer();
     document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown ?? 0) + 1);
   };
 
@@ -41,9 +61,13 @@
     else if (event.key === "ArrowUp" && !choosing || event.key === "k" && !typing) move(-1);
     else if (event.key === "/" && !typing) search.select();
     else if (event.key === "Enter" && typing) links()[0]?.focus();
+    else if (event.key === "x" && !typing) document.activeElement.closest(".runs li")?.querySelector("input").click();
+    else if (event.key === "c" && !typing && selected().length === 2) document.getElementById("compare").click();
     else return;
     event.preventDefault();
   });
 
+  offer();
+  setInterval(show, 30_000); // "5 min ago"
   live.listen(document.getElementById("listing").dataset.events, "", show);
 })();

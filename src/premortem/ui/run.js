@@ -96,19 +96,9 @@
     if (next === "gone") { gone(); return; }
     const fresh = await live.fetched(here);
     if (!fresh?.getElementById("over")) return;
-    const old = document.querySelector("main"), main = document.adoptNode(fresh.querySelector("main"));
-    for (const place of main.querySelectorAll("[data-plot]")) {
-      const drawn = old.querySelector(`[data-plot="${CSS.escape(place.dataset.plot)}"]`);
-      if (drawn && views.has(place.dataset.plot)) place.replaceWith(drawn);
-    }
-    const opened = [...old.querySelectorAll("details")].map((each) => each.open);
-    main.querySelectorAll("details").forEach((each, at) => { each.open = opened[at] ?? false; });
-    old.replaceWith(main);
-    const bar = document.getElementById("over"), now = document.adoptNode(fresh.getElementById("over"));
-    const focus = bar.contains(document.activeElement) || bar.querySelector(".sure");
-    state = now.dataset.state;
-    if (!focus || now.dataset.running !== bar.dataset.running) bar.replaceWith(now);
-    else document.getElementById("status").replaceWith(now.querySelector("#status"));
+    for (const part of ["main", "#over"]) live.patch(document.querySelector(part), fresh.querySelector(part));
+    state = document.getElementById("over").dataset.state;
+    for (const name of views.keys()) if (!document.querySelector(`[data-plot="${CSS.escape(name)}"]`)) views.delete(name);
     await draw();
     document.documentElement.dataset.shown = state;
   };

@@ -9,12 +9,12 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.amounts import count
+from premortem.amounts import count, short
 from premortem.findings import Severity
 from premortem.journal import Run, schema
 from premortem.report import finding_view, verdict
@@ -23,6 +23,8 @@ BUDGET = 0.4  # seconds of reading in one call
 PATIENCE = 3.0  # seconds for one question to one journal
 FRESH = 0.5  # seconds for which a look at the folder is good enough
 PER_PAGE = 50
+POINTS = 40  # of a sparkline
+NEWEST = "newest"
 VERDICTS = ("running", "bad", "doubtful", "good", "unreadable")
 
 Key = tuple[tuple[int, int], ...]
@@ -41,6 +43,8 @@ class Entry(NamedTuple):
     tone: str  # that of the verdict; "unreadable" where there is none
     found: str
     message: str
+    losses: Sequence[float] = ()  # few of them, for its sparkline
+    root: str = ""  # the folder it is in, where there are several
 
     @property
     def running(self) -> bool:
@@ -52,6 +56,19 @@ class Entry(NamedTuple):
             return "unreadable"
         reason = str(self.meta.get("reason") or "unknown")
         return ("running" if self.running else "killed") if reason == "running" else reason
+
+
+_TONES = ("bad", "doubtful", "good", "unreadable")
+# How the list can be ordered; equals stay newest first.
+ORDERS: dict[str, Callable[[Entry], Any]] = {
+    NEWEST: lambda entry: 0,
+    "worst": lambda entry: _TONES.index(entry.tone),
+    "lowest loss": lambda entry: (
+        entry.loss if entry.loss is not None and math.isfinite(entry.loss) else math.inf
+    ),
+    "most steps": lambda entry: -entry.steps,
+    "script": lambda entry: entry.script,
+}
 
 
 class Listing(NamedTuple):
@@ -66,8 +83,8 @@ class Listing(NamedTuple):
 
 
 class Runs:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, *folders: Path) -> None:
+        self.folders = folders
         self.changes = 0  # grows when something is to be shown anew
         self._lock = threading.Lock()
         self._looked = -math.inf
@@ -107,7 +124,7 @@ class Runs:
             self._known.pop(name, None)
         self.changes += bool(gone)
 
-    def listing(self, query: str = "", wanted: str = "", page: int = 1) -> Listing:
+    def listing(self, query: str = "", wanted: str = "", page: int = 1, order: str = NEWEST) -> Listing:
         self.look()
         parts = query.lower().split()
         found = [
@@ -117,26 +134,25 @@ class Runs:
             and (not wanted or wanted == (entry.state if wanted == "running" else entry.tone))
         ]
         found.sort(key=lambda entry: (entry.started, entry.name), reverse=True)
+        found.sort(key=ORDERS[order])
         pages = max(1, -(-len(found) // PER_PAGE))
         page = min(max(page, 1), pages)
         shown = found[(page - 1) * PER_PAGE : page * PER_PAGE]
         return Listing(shown, len(found), len(self._places), self._unread, page, pages)
 
     def _walk(self) -> Iterator[tuple[str, tuple[Path, float]]]:
-        own = self.folder / schema.FILE  # --folder DIR: the first run is in it, the others below
-        if own.is_file():
-            yield self.folder.absolute().name, (own, own.stat().st_mtime)
-        try:
-            with os.scandir(self.folder) as entries:
-                for entry in entries:
-                    try:
-                        if entry.is_dir():
-                            changed = entry.stat().st_mtime
-                            yield entry.name, (Path(entry.path) / schema.FILE, changed)
-                    except OSError:
-                        continue  # it goes away while we look
-        except OSError:
-            return  # no run was made yet, or the folder is gone
+        """Of two folders that hold runs of the same name, the second has the number of its folder behind it."""
+        taken: set[str] = set()
+        for folder in self.folders:
+            for name, place in _runs_of(folder):
+                own = name if name not in taken else f"{name}~{self.folders.index(folder) + 1}"
+                taken.add(own)
+                yield own, place
+
+    def _root(self, journal: Path) -> str:
+        if len(self.folders) == 1:
+            return ""
+        return next((short(each) for each in self.folders if journal.is_relative_to(each)), "")
 
     def _read(self, end: float, *, again: bool) -> None:
         """What is new; and `again` what has changed."""
@@ -153,8 +169,24 @@ class Runs:
                 self._places.pop(name)  # a folder without a journal is not a run
                 self.changes += self._known.pop(name, None) is not None
             elif known is None or known[0] != key:
-                self._known[name] = key, read(name, journal, changed)
+                self._known[name] = key, read(name, journal, changed)._replace(root=self._root(journal))
                 self.changes += 1
+
+
+def _runs_of(folder: Path) -> Iterator[tuple[str, tuple[Path, float]]]:
+    own = folder / schema.FILE  # --folder DIR: the first run is in it, the others below
+    if own.is_file():
+        yield folder.absolute().name, (own, own.stat().st_mtime)
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    if entry.is_dir():
+                        yield entry.name, (Path(entry.path) / schema.FILE, entry.stat().st_mtime)
+                except OSError:
+                    continue  # it goes away while we look
+    except OSError:
+        return  # no run was made yet, or the folder is gone
 
 
 def key_of(journal: Path) -> Key:
@@ -176,6 +208,7 @@ def read(name: str, journal: Path, changed: float) -> Entry:
     try:
         with Run(journal, PATIENCE) as run:
             meta, newest, found = run.meta, run.newest(), finding_view.roots(run)
+            losses = [loss for loss in run.losses(POINTS) if loss is not None and math.isfinite(loss)]
         heaviest = found[0] if found else None
         severity = heaviest.severity if heaviest is not None else None
         tones = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}
@@ -193,6 +226,7 @@ def read(name: str, journal: Path, changed: float) -> Entry:
             tone="doubtful" if crashed else tone,
             found=count(len(found), "finding") if found else "",
             message=heaviest.message if heaviest is not None else _ending(meta, journal),
+            losses=losses,
         )
     except Exception as error:  # noqa: BLE001 - a journal from elsewhere costs its own row, and no other
         return Entry(name, journal, {}, "", _stamp(changed), 0, None, "unreadable", "", str(error))

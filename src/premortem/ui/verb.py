@@ -16,14 +16,14 @@ from premortem.ui.runs import Runs
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = folder_of(options.folder)
+    folders = list(dict.fromkeys(map(folder_of, [*options.folders, *options.folder] or [None])))
     try:
         import uvicorn
 
         from premortem.ui import app
         from premortem.ui.gate import Gate
 
-        pages = app.make(Runs(folder), lambda: server.should_exit)
+        pages = app.make(Runs(*folders), lambda: server.should_exit)
     except ModuleNotFoundError as error:
         raise MissingExtra("`premortem ui`", "ui") from error
     listening = listen(options.port)
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.write(f"http://127.0.0.1:{port}/?token={token}\n")
     sys.stdout.flush()
     sys.stderr.write(
-        f"runs of {folder}; only this machine can open it, and only with the token. Ctrl-C ends it.\n"
+        f"runs of {', '.join(map(str, folders))}; only this machine can open it, and only with the token. Ctrl-C ends it.\n"
     )
     with listening, suppress(KeyboardInterrupt):
         server.run(sockets=[listening])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, needs_torch, split
+from premortem.command_line import Parser, formatted, needs_torch, split
 
 
 def parser() -> Parser:
@@ -25,6 +25,7 @@ def parser() -> Parser:
     add("--json", type=Path, metavar="FILE.json", help="write the result to this file")
     add("--patch", type=Path, metavar="FILE.diff", help="write the fix to this file")
     add("--apply", action="store_true", help="make the fix in the source, if it was verified")
+    formatted(made)
     add("--quiet", action="store_true", help="print nothing")
     add("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return made

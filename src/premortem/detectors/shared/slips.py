@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+from premortem.amounts import count
 from premortem.events import Passed, ShapesMet, Site
 
 _TURNS = frozenset({"permute", "transpose", "swapaxes", "movedim"})
@@ -147,6 +148,23 @@ def trail(met: ShapesMet) -> list[str]:
             + (f", wants {asks}" if asks else "")
         )
     return lines
+
+
+def expects(met: ShapesMet) -> str:
+    """Which layer wants what, and what it was given instead; "" where it has what it wants, or that is not known."""
+    failed = met.failed
+    if failed is None or not failed.before:
+        return ""
+    shape, wanted = failed.before, ""
+    if met.features is not None and shape[-1] != met.features:
+        wanted = f"{count(met.features, 'feature')} in the last dimension"
+    elif met.channels is not None and len(shape) > 1 and shape[1] != met.channels:
+        wanted = f"{count(met.channels, 'channel')} in the second dimension"
+    elif met.dims is not None and len(shape) != met.dims:
+        wanted = count(met.dims, "dimension")
+    inside = met.model and not f"{failed.name}.".startswith(f"{met.model}.")
+    name = f"{met.model}.{failed.name}" if inside else failed.name
+    return f"`{name}` ({failed.kind}) expects {wanted} and was given {shape}" if wanted else ""
 
 
 def way(met: ShapesMet) -> str:

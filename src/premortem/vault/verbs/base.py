@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from premortem import redaction
-from premortem.command_line import Parser
+from premortem.command_line import Parser, formatted
 from premortem.errors import VaultError
 from premortem.files.plain import dumps
 from premortem.terminal.progress import PERCENT
@@ -38,7 +38,8 @@ def parser(name: str, usage: str, description: str) -> Parser:
     made = Parser(
         prog=f"premortem ckpt {name}", usage=f"premortem ckpt {name} {usage}", description=description
     )
-    made.add_argument("--json", action="store_true", help="print JSON for other programs")
+    made.add_argument("--json", action="store_true", help="the same as --format json")
+    formatted(made)
     return made
 
 

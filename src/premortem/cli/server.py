@@ -12,7 +12,8 @@ def parser() -> Parser:
     made = Parser(
         prog="premortem server",
         usage="premortem server",
-        description="Lint while you type: a language server, which editors start and talk to over stdio.",
+        description="Lint while you type, and what the newest run has found at the lines it blames: a language server, which "
+        "editors start and talk to over stdio.",
     )
     made.add_argument(
         "--stdio",
@@ -29,4 +30,6 @@ def call(tokens: Sequence[str]) -> int:
         from premortem.lint.server import serve
     except ModuleNotFoundError as error:
         raise MissingExtra("`premortem server`", "server") from error
-    return serve()
+    from premortem.report.blamed import Blamed
+
+    return serve(Blamed())
