@@ -190,6 +190,11 @@ ROOMS = (
         "catalog journal lint terminal vault",
         "bokeh jinja2 markupsafe numpy",
     ),
+    Room(
+        "sweep",
+        "the trials of a sweep, compared: root causes, and the settings that go with them",
+        "journal ranks report terminal",
+    ),
     Room("ui", "all runs of a folder on a local page", "journal report", "starlette uvicorn bokeh"),
     Room(
         "parts",
