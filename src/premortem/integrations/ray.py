@@ -10,13 +10,12 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from premortem.errors import MissingExtra
 from premortem.files.findings_file import FindingsFile
-from premortem.findings import Finding
 from premortem.journal import default_folder
 from premortem.ranks import descendants, processes
 from premortem.run.trial_run import Trial, trial
@@ -25,10 +24,14 @@ from premortem.startup.children import adopt
 from premortem.terminal.console import Console
 
 try:
+    import ray
     from ray import tune
+    from ray.exceptions import RayError
     from ray.train.v2._internal.execution.callback import WorkerGroupCallback
 except ImportError as error:
     raise MissingExtra("premortem.integrations.ray", "ray") from error
+
+PATIENCE = 30.0  # seconds for a worker to say its last words
 
 
 # --- Tune: each trial is a run -----------------------------------------------------------------
@@ -104,26 +107,32 @@ class Premortem(WorkerGroupCallback):  # type: ignore[misc, unused-ignore]  # it
         self._policy = policy
         self._folder = Path(folder) if folder is not None else None
         self._shown: set[tuple[str, Any]] = set()
-        self._groups = 0
+        self._read: list[processes.Report] = []
+        self._group: Any = None  # of workers that are watched
 
     def after_worker_group_start(self, worker_group: Any) -> None:
-        self._groups += 1
+        self._group = worker_group
         folder = self._choose(worker_group)
         facts = {"folder": str(folder), "policy": self._policy, "settings": shared(Path.cwd()).to_json()}
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         worker_group.execute(_begin, f"{sys.prefix}\n{version}\n{json.dumps(facts)}")
 
     def after_worker_group_poll_status(self, worker_group_status: Any) -> None:
+        statuses = worker_group_status.worker_statuses.values()
+        if statuses and not any(status.running for status in statuses):
+            self._end_workers()
         self._show()
 
     def before_worker_group_shutdown(self, worker_group: Any) -> None:
-        try:
-            worker_group.execute(_end)
-        except Exception as error:  # noqa: BLE001 - a worker may be gone already: its findings are in its folder
-            Console().problem(f"not every worker said its last words ({type(error).__name__})")
-        found = self._show()
-        if self._folder is not None and found is not None:
-            FindingsFile(self._folder / processes.FILE, Console().problem).write(*found)
+        self._end_workers()
+        self._show()
+
+    def _end_workers(self) -> None:
+        """Their last words, while they can still say them. One that is gone has written what it found."""
+        group, self._group = self._group, None
+        for worker in group.get_workers() if group is not None else ():
+            with suppress(RayError):
+                ray.get(worker.execute_async(_end), timeout=PATIENCE)
 
     def _choose(self, worker_group: Any) -> Path:
         if self._folder is None:
@@ -134,19 +143,19 @@ class Premortem(WorkerGroupCallback):  # type: ignore[misc, unused-ignore]  # it
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 
-    def _show(self) -> tuple[dict[str, Any], list[Finding]] | None:
-        """What the workers have found, as far as it was not shown."""
-        if self._folder is None:
-            return None
-        reports = processes.read(self._folder, *descendants.KINDS)
-        if not reports:
-            return None
+    def _show(self) -> None:
+        """What the workers have found, as far as it was not shown; all of it in one file."""
+        reports = processes.read(self._folder, *descendants.KINDS) if self._folder is not None else []
+        if self._folder is None or reports == self._read:
+            return
+        self._read = reports
         findings = processes.union(reports)
         for finding in findings:
             if (finding.code, finding.where) not in self._shown:
                 self._shown.add((finding.code, finding.where))
                 Console().finding(finding)
-        return reports[0][0] | {"ranks": [descendants.brief(run) for run, _ in reports]}, findings
+        run = reports[0][0] | {"ranks": [descendants.brief(each) for each, _ in reports]}
+        FindingsFile(self._folder / processes.FILE, Console().problem).write(run, findings)
 
 
 def _begin(order: str) -> None:

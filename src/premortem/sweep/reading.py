@@ -40,8 +40,6 @@ def _runs(folder: Path) -> Iterator[list[Path]]:
     """The journals of each run: one, or one for each rank. A process that trained by itself below a run that did not is a
     trial of its own."""
     for run in sorted(_folders_with_journals(folder, DEPTH)):
-        if run.name.startswith(("rank-", "run-")) and run.parent != folder:
-            continue  # a part of the run around it
         children = sorted(run.glob(f"child-*/{schema.FILE}"))
         if children:
             yield from ([child] for child in children)
@@ -53,23 +51,20 @@ def _runs(folder: Path) -> Iterator[list[Path]]:
 
 
 def _folders_with_journals(folder: Path, depth: int) -> Iterator[Path]:
-    """Folders of runs; what is inside one belongs to it."""
-    inside: list[Path] = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name == schema.FILE:
-                inside = []
-                break
-            if entry.is_dir(follow_symlinks=False):
-                inside.append(Path(entry.path))
-        else:
-            if any(each.name.startswith("rank-") for each in inside):
-                yield folder
-                return
-            for each in inside if depth else ():
-                yield from _folders_with_journals(each, depth - 1)
-            return
-    yield folder
+    """Folders of runs; what is inside one belongs to it, but for later runs that were given the same folder."""
+    try:
+        with os.scandir(folder) as entries:
+            inside = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    if (folder / schema.FILE).is_file():
+        yield folder
+        yield from (path.parent for path in folder.glob(f"run-*/{schema.FILE}"))
+    elif any(each.name.startswith("rank-") for each in inside):
+        yield folder
+    elif depth:
+        for each in inside:
+            yield from _folders_with_journals(each, depth - 1)
 
 
 def _trial(journals: list[Path]) -> tuple[str, Trial]:
