@@ -208,8 +208,8 @@ ROOMS = (
     Room(
         "integrations",
         "doors for frameworks: translate to `premortem.watch`",
-        "notebook run testing",
-        "lightning pytorch_lightning transformers pytest",
+        "journal notebook ranks run startup terminal testing",
+        "lightning optuna pytorch_lightning ray transformers pytest",
     ),
     Room("agents", "for coding agents: an MCP server over the verbs", "journal report ui", "mcp"),
     Room("testing", "the door for tests", "run"),
