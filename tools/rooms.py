@@ -190,6 +190,11 @@ ROOMS = (
         "catalog journal lint terminal vault",
         "bokeh jinja2 markupsafe numpy",
     ),
+    Room(
+        "sweep",
+        "the trials of a sweep, compared: root causes, and the settings that go with them",
+        "journal ranks report terminal",
+    ),
     Room("ui", "all runs of a folder on a local page", "journal report", "starlette uvicorn bokeh"),
     Room(
         "parts",
@@ -203,8 +208,8 @@ ROOMS = (
     Room(
         "integrations",
         "doors for frameworks: translate to `premortem.watch`",
-        "notebook run testing",
-        "lightning pytorch_lightning transformers pytest",
+        "journal notebook ranks run startup terminal testing",
+        "lightning optuna pytorch_lightning ray transformers pytest",
     ),
     Room("agents", "for coding agents: an MCP server over the verbs", "journal report ui", "mcp"),
     Room("testing", "the door for tests", "run"),

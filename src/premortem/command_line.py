@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from premortem.amounts import is_number
 from premortem.errors import MissingExtra, UsageError
 
 
@@ -129,6 +130,27 @@ def without(options: Sequence[str], name: str) -> list[str]:
         elif not word.startswith(f"{name}="):
             kept.append(word)
     return kept
+
+
+def arguments(argv: Sequence[str]) -> dict[str, str]:
+    """What a script was given: `train.py --lr 0.1 --fast` is --lr 0.1 and --fast given; `model.width=64`, as Hydra takes it,
+    is model.width 64."""
+    found: dict[str, str] = {}
+    pending, place = "", 0
+    for word in argv[2 if argv[:1] == ["-m"] else 1 :]:
+        name, equals, text = word.partition("=")
+        if word.startswith("-") and not is_number(word):
+            found[name] = text if equals else "given"
+            pending = "" if equals else name
+        elif pending:
+            found[pending] = word
+            pending = ""
+        elif equals and name.lstrip("+~").replace(".", "_").replace("/", "_").isidentifier():
+            found[name.lstrip("+~")] = text
+        else:
+            place += 1
+            found[f"argument {place}"] = word
+    return found
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

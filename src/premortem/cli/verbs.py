@@ -56,6 +56,7 @@ VERBS: dict[str, Verb] = {
     ),
     "report": Verb("what happened in a run, as one page; two runs compared", "report.command"),
     "ui": Verb("all runs on a local page, live while they train", "ui.command"),
+    "sweep": Verb("the trials of a sweep: which failed of what, and with which settings", "sweep.command"),
     "lint": Verb("read training code and configs before they run", "lint.command"),
     "server": Verb("lint while you type, in your editor", "cli.server"),
     "mcp": Verb("for coding agents: a Model Context Protocol server", "agents.command"),

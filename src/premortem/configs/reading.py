@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,9 +34,7 @@ class Read(NamedTuple):
 
 
 def read(path: Path) -> Read:
-    kind = _KINDS.get(path.suffix.lower())
-    if kind is None:
-        raise Broken(f"a configuration ends in {', '.join(_KINDS)}, not in {path.suffix or 'nothing'}")
+    kind = _kind(path)
     try:
         data = untrusted.read(path)
         text = data.decode("utf-8-sig")
@@ -45,6 +43,29 @@ def read(path: Path) -> Read:
     except OSError as error:
         raise Broken(f"this file cannot be opened ({untrusted.why(error)})") from None
     return kind(text)
+
+
+def parse(path: Path, text: str) -> Read:
+    """The text of a configuration, as the name of its file says. Raises Broken."""
+    return _kind(path)(text)
+
+
+def values(data: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value with its dotted key: `optimizer.lr`, 0.1."""
+    if isinstance(data, Mapping):
+        for name, below in data.items():
+            yield from values(below, f"{key}.{name}" if key else str(name))
+    elif isinstance(data, list):
+        yield key, ", ".join(map(str, data))
+    else:
+        yield key, data
+
+
+def _kind(path: Path) -> Callable[[str], Read]:
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise Broken(f"a configuration ends in {', '.join(_KINDS)}, not in {path.suffix or 'nothing'}")
+    return kind
 
 
 def _yaml(text: str) -> Read:

@@ -110,6 +110,11 @@ class Run:
         )
         return self._read(query, lambda r: Finding.from_json(self._harmless(r)), most)
 
+    def found_at(self, code: str) -> float | None:
+        """When a diagnosis was first written down."""
+        query = "SELECT time FROM findings WHERE code = ? ORDER BY id LIMIT 1"
+        return next(iter(self._read(query, float, code)), None)
+
     def optimizers(self) -> dict[int, int]:
         """Of each optimizer that stepped: how many of its steps are kept."""
         return dict(self._read("SELECT optimizer, count(*) FROM steps GROUP BY optimizer", lambda *row: row))

@@ -46,12 +46,21 @@ class Place(NamedTuple):
 
 
 def place(environ: Mapping[str, str]) -> Place | None:
-    """None when this process is the whole run."""
+    """None when this process is the whole run. Under `srun` it is a task of SLURM's, until the script says otherwise."""
+    if (
+        "RANK" not in environ and "SLURM_STEP_ID" in environ
+    ):  # not in the job's own script, which is one process
+        names = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE")
+    else:
+        names = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+    rank, world, nearby = names
     try:
         found = Place(
-            int(environ["RANK"]),
-            int(environ["WORLD_SIZE"]),
-            int(environ.get("LOCAL_WORLD_SIZE", environ["WORLD_SIZE"])),
+            int(environ[rank]),
+            int(environ[world]),
+            int(
+                environ.get(nearby, environ[world]).partition("(")[0].partition(",")[0]
+            ),  # `4(x2)`: on each of two nodes
         )
     except (KeyError, ValueError):
         return None
@@ -68,8 +77,8 @@ def rank_here() -> int | None:
 
 
 def attempt(environ: Mapping[str, str]) -> int:
-    """How often torchrun has started the ranks anew."""
-    count = environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    """How often torchrun has started the ranks anew, or SLURM the job."""
+    count = environ.get("TORCHELASTIC_RESTART_COUNT") or environ.get("SLURM_RESTART_COUNT", "0")
     return int(count) if count.isdigit() else 0
 
 
@@ -78,6 +87,7 @@ class Ranks:
 
     def __init__(self, mine: Place, findings: Path | None, on_problem: Callable[[str], None]) -> None:
         self.mine = mine
+        self._launch = launch()  # now: the script may set variables of its own
         self._on_problem = on_problem
         self._asked_for = FindingsFile(findings, on_problem) if findings else None
         self.folder: Path | None = None  # of the run, once it was made
@@ -96,7 +106,7 @@ class Ranks:
                 self._asked_for.write(run, findings)
             return
         FindingsFile(self.own / FILE, self._on_problem).write(
-            {**run, "launch": launch(), "rank": self.mine.rank, "attempt": attempt(os.environ)}, findings
+            {**run, "launch": self._launch, "rank": self.mine.rank, "attempt": attempt(os.environ)}, findings
         )
         with locked(self.folder):
             merge = merged(self.folder)
@@ -119,8 +129,24 @@ class Ranks:
 
 
 def launch() -> str:
-    """The same for all ranks that one torchrun has started, and for no others."""
-    return f"{os.getppid()}-{_started(os.getppid())}"
+    """The same for all ranks that one torchrun, or one `srun`, has started, and for no others."""
+    return job(os.environ) or f"{os.getppid()}-{_started(os.getppid())}"
+
+
+def job(environ: Mapping[str, str]) -> str:
+    """The name of what started ranks that have no parent in common: on several machines, or tasks of `srun`. "" elsewhere."""
+    mine = place(environ)
+    if mine is None or (mine.nearby == mine.world and "RANK" in environ):
+        return ""
+    named = [environ[name] for name in ("SLURM_JOB_ID", "SLURM_STEP_ID") if environ.get(name)]
+    elastic = environ.get("TORCHELASTIC_RUN_ID", "none")
+    return "-".join([*named, elastic] if elastic != "none" else named)
+
+
+def folder_name(script: str) -> str:
+    """The same for all ranks of a launch."""
+    named = job(os.environ)
+    return f"{script}-{named}" if named else f"{stamp()}-{script}-{os.getppid()}"
 
 
 def _started(pid: int) -> int:
@@ -279,7 +305,8 @@ def exit_code(runs: Sequence[Mapping[str, Any]]) -> int | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One writer at a time, so that the last one has read all others. Without locks (Windows) the last one wins."""
+    """One writer at a time, so that the last one has read all others. Without locks (Windows, some network disks) the last
+    one wins."""
     try:
         import fcntl
     except ImportError:
@@ -288,7 +315,8 @@ def locked(folder: Path) -> Iterator[None]:
     # Not through a link, and without emptying it: in a folder that others can write to, it need not be ours.
     file = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, private.FILE)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
     finally:
         os.close(file)

@@ -9,7 +9,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.amounts import count, is_number
+from premortem import command_line
+from premortem.amounts import count
 from premortem.journal import Run
 from premortem.report import setup, words
 from premortem.report.story import Story, read
@@ -145,22 +146,12 @@ def _unlike(left: Mapping[str, str], right: Mapping[str, str]) -> Iterator[Diffe
 
 
 def arguments(story: Story) -> dict[str, str]:
-    """`--lr 0.1 --fast` is lr 0.1 and fast yes."""
-    found = {"script": story.script, "policy": str(story.meta.get("policy") or "")}
     argv = [str(word) for word in story.meta.get("argv") or []]
-    pending, place = "", 0
-    for word in argv[2 if argv[:1] == ["-m"] else 1 :]:
-        if word.startswith("-") and not is_number(word):
-            name, equals, text = word.partition("=")
-            found[name] = text if equals else "given"
-            pending = "" if equals else name
-        elif pending:
-            found[pending] = word
-            pending = ""
-        else:
-            place += 1
-            found[f"argument {place}"] = word
-    return found
+    return {
+        "script": story.script,
+        "policy": str(story.meta.get("policy") or ""),
+        **command_line.arguments(argv),
+    }
 
 
 def _code(story: Story, other: Story) -> dict[str, str]:

@@ -38,7 +38,18 @@ def begin(family: Family) -> None:
     if watched():
         return  # the script watches itself
     order = json.loads(family.order.split("\n", 2)[2])
-    ChildSupervision(Path(order["folder"]), order["policy"], Shared.from_json(order["settings"])).begin_here()
+    here = ChildSupervision(Path(order["folder"]), order["policy"], Shared.from_json(order["settings"]))
+    here.begin_here()
+    _here.append(here)
+
+
+def conclude() -> None:
+    """Say the last words now: this process will be ended without being asked."""
+    for here in _here:
+        here._over()  # noqa: SLF001 - as at the end of the process
+
+
+_here: list[ChildSupervision] = []
 
 
 class _Silent(Console):
@@ -152,7 +163,7 @@ class ChildSupervision(Supervision):
             if decided is not None:
                 ending = Ending(reason="stopped", exit_code=STOPPED, message=f"{decided.code} {decided.name}")
             else:
-                ending = _ending(sys.exc_info()[1] or getattr(sys, "last_value", None))
+                ending = ending_of(sys.exc_info()[1] or getattr(sys, "last_value", None))
             self._say_last_words(ending)
 
     def _hide_our_frames(self) -> None:
@@ -194,7 +205,8 @@ def _of_multiprocessing() -> bool:
     return processes is not None and processes.parent_process() is not None
 
 
-def _ending(error: BaseException | None) -> Ending:
+def ending_of(error: BaseException | None) -> Ending:
+    """How a process ended that this exception ends; None for none."""
     if isinstance(error, SystemExit) and isinstance(error.__context__, Exception):
         error = error.__context__  # torch's spawned processes end so, after they have written it down
     if error is None or isinstance(error, SystemExit):

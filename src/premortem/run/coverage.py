@@ -42,6 +42,11 @@ def _reason(watcher: Watcher | None, unwatched: list[str], descendants: Descenda
         return watcher.missed["attach"]
     if unwatched:
         return f"training may have happened in a child process that is not watched: {unwatched[0]}"
+    if "ray" in sys.modules:
+        return (
+            "Ray was used, and none of its workers that trained could be reached: those of a cluster that ran before, or of other "
+            "machines, are watched by premortem.integrations.ray"
+        )
     children = ", and no child process trained" if descendants is not None and descendants.started else ""
     if "torch" not in sys.modules:
         return f"torch was never imported{children}"

@@ -19,7 +19,7 @@ from premortem.journal import Journal, claim_folder, default_folder, never_fatal
 from premortem.program.running import Ending, Program
 from premortem.ranks import descendants
 from premortem.ranks.descendants import Descendants
-from premortem.ranks.processes import Ranks, place, stamp
+from premortem.ranks.processes import Ranks, folder_name, place
 from premortem.run.autopsies import RunAutopsies
 from premortem.run.opening import open_journal, open_mirror, open_relay
 from premortem.run.options import RunOptions
@@ -119,7 +119,7 @@ class Supervision:
 
     def _claim(self, chosen: Path | None, name: str) -> Path:
         if self._ranks is not None:
-            shared = f"{stamp()}-{name}-{os.getppid()}"
+            shared = folder_name(name)
             self._ranks.folder, self._ranks.own = rank_folder(chosen, shared, self._ranks.mine.rank)
             return self._ranks.own
         return claim_folder(chosen) if chosen else default_folder(name)

@@ -78,6 +78,11 @@ def watched() -> bool:
     return bool(_attached)
 
 
+def current() -> Watcher | None:
+    """The watcher of this process; None where it is not watched."""
+    return next((each for each in reversed(_attached) if each.own), None)
+
+
 class Watcher:
     """Watches the run of this process."""
 

@@ -318,11 +318,17 @@ def may_be_python(words: Sequence[str]) -> bool | None:
         return any(may_be_python([word]) for text in rest[:1] for word in text.translate(_BREAKS).split())
     for number, word in enumerate(words):
         name = os.path.basename(word)
-        if name.startswith(("python", "pypy")):
+        if _python(word):
             return None if _isolated(words[number + 1 :]) else True
         if name.endswith(".py") or _script(word):
             return True
+        if " " in word and any(_python(part) for part in word.translate(_BREAKS).split()):
+            return True  # a command in one word, for a program that starts others: `raylet --python_worker_command=...`
     return False
+
+
+def _python(word: str) -> bool:
+    return os.path.basename(word).startswith(("python", "pypy"))
 
 
 def shown(words: Sequence[str]) -> str:

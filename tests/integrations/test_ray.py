@@ -1,0 +1,144 @@
+"""A real cluster of Ray's on this machine: trials of Tune and workers of Train."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="ray is not installed: make doors")
+
+TUNE = """
+import sys
+import ray
+import torch
+from ray import tune
+from torch import nn
+
+def train(config):
+    torch.manual_seed(0)
+    x = torch.randn(64, 8)
+    y = x.sum(1, keepdim=True) ** 2
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"])
+    for step in range(60):
+        loss = ((model(x) - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 19:
+            tune.report({"loss": loss.item()})
+
+if __name__ == "__main__":
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    stop = None
+    if sys.argv[1] != "bare":
+        from premortem.integrations.ray import StopBroken, watched
+
+        train = watched(train, policy=sys.argv[1])
+        stop = StopBroken()
+    space = {"lr": tune.grid_search([0.001, 1.0])}
+    config = tune.RunConfig(storage_path=sys.argv[2], stop=stop, verbose=0)
+    for result in tune.Tuner(train, param_space=space, run_config=config).fit():
+        metrics = result.metrics or {}
+        print("RESULT", result.config["lr"], metrics.get("training_iteration"), metrics.get("premortem_errors"), end=" ")
+        print(str(result.error).splitlines()[-1])
+"""
+
+TRAIN = """
+import sys
+import ray
+import ray.train
+import torch
+from ray.train import RunConfig, ScalingConfig
+from ray.train.torch import TorchTrainer, prepare_model
+from torch import nn
+from premortem.integrations.ray import Premortem
+
+def loop(config):
+    torch.manual_seed(0)
+    x = torch.randn(64, 8)
+    model = prepare_model(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rank = ray.train.get_context().get_world_rank()
+    for step in range(40):
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        if step == 20 and rank == 1:
+            loss = loss * torch.log(loss * 0 - 1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert all(torch.isfinite(p).all() for p in model.parameters())
+
+if __name__ == "__main__":
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    workers = ScalingConfig(num_workers=2, use_gpu=False, resources_per_worker={"CPU": 0.5})
+    config = RunConfig(storage_path=sys.argv[1], name="toy", callbacks=[Premortem()])
+    TorchTrainer(loop, scaling_config=workers, run_config=config).fit()
+"""
+
+
+def run(tmp_path: Path, text: str, *words: str, command: tuple[str, ...] = ()) -> str:
+    (tmp_path / "driver.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, *command, "driver.py", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout + done.stderr
+
+
+def results(text: str) -> dict[str, list[str]]:
+    rows = [line.split(" ", 4)[1:] for line in text.splitlines() if line.startswith("RESULT")]
+    return {rate: rest for rate, *rest in rows}
+
+
+def test_a_trial_with_an_error_ends_with_the_finding_as_its_reason(tmp_path, capsys):
+    out = results(run(tmp_path, TUNE, "strict", str(tmp_path / "out")))
+    assert out["0.001"] == ["3", "0", "None"]
+    assert "PM213 updates-too-large" in out["1.0"][2]
+
+    from premortem.cli import main
+
+    assert main(["sweep", "--format", "json", str(tmp_path / "out")]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert {each["settings"]["lr"]: each["errors"] for each in record["trials"]} == {
+        0.001: [],
+        1.0: ["PM213"],
+    }
+
+
+def test_a_trial_that_is_only_observed_is_ended_by_the_driver(tmp_path):
+    out = results(run(tmp_path, TUNE, "observe", str(tmp_path / "out")))
+    assert out["0.001"] == ["3", "0", "None"]
+    assert out["1.0"] == ["1", "1", "None"]
+
+
+def test_the_command_alone_watches_the_workers(tmp_path):
+    text = run(
+        tmp_path,
+        TUNE,
+        "bare",
+        str(tmp_path / "out"),
+        command=("-m", "premortem", "run", "--policy", "observe"),
+    )
+    assert "error PM213 updates-too-large" in text
+    assert "in 2 child processes" in text
+
+
+def test_workers_of_train_are_ranks_of_one_run(tmp_path):
+    run(tmp_path, TRAIN, str(tmp_path / "out"))
+    folder = tmp_path / "out" / "toy" / "premortem"
+    record = json.loads((folder / "findings.json").read_text())
+    refused = [each for each in record["findings"] if each["code"] == "PM447"]
+    assert [each["evidence"]["ranks"] for each in refused] == [[0, 1]]
+    assert refused[0]["evidence"]["op"] == "log"
+    assert sorted(each["rank"] for each in record["run"]["ranks"]) == [0, 1]
+    assert {each["reason"] for each in record["run"]["ranks"]} == {"finished"}
