@@ -1,9 +1,11 @@
 """`zero_grad`, `backward` and `step` in an order that does not train."""
 
+from premortem.amounts import count
 from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import (
     DIVERGING,
     FADING,
+    STILL,
     THRICE,
     TOO_LARGE,
     TWICE,
@@ -13,10 +15,12 @@ from premortem.detectors.base import (
     Severity,
 )
 from premortem.events import (
+    Backward,
     Clip,
     EpochEnded,
     EpochStarted,
     Event,
+    Forward,
     LogLine,
     NonFinite,
     OptimizerStep,
@@ -81,6 +85,59 @@ class GradientsClearedBeforeStep(Detector):
                     steps=steps,
                 )
             self._cleared_at.pop(key, None)
+
+
+class BackwardNeverCalled(Detector):
+    """The optimizer steps, and nothing has computed a gradient: `backward()` is never called.
+
+    ## Why it matters
+    `step()` skips every parameter without a gradient, and says nothing. The weights stay as they were initialised, while
+    the loss of each batch still wanders, so the log looks alive.
+
+    ## Usual causes
+    - `loss.backward()` was lost when the loop was rewritten, or stands in a branch that is never taken
+    - it stands behind an early `continue`
+
+    ## What to do
+    Call `loss.backward()` before `optimizer.step()`.
+
+    ## When it stays silent
+    When any backward pass was made, when the script writes gradients itself, when a closure makes them, and when the model
+    was not called with gradients on: evolution strategies, a loop that only counts its schedule.
+    """
+
+    card = Card("PM128", "backward-never-called", "update-order", Severity.ERROR).explaining(
+        *STILL,
+        "step-without-new-gradients",
+        "evaluated-copy-never-changes",
+        "uninformative-labels",
+        "clipped-after-step",
+        "scheduler-before-optimizer",
+    )
+    listens = (Backward, Forward, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._called = False  # a model, for training, since the last step
+        self._over = False
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Backward):
+            self._over = True
+        elif isinstance(event, Forward):
+            self._called = self._called or (event.grad and event.training)
+        elif isinstance(event, OptimizerStep) and not self._over:
+            nothing = not (event.with_grad or event.backwards or event.touched or event.closure)
+            idle = bool(event.optimizer and event.parameters and nothing and self._called)
+            self._called = False
+            if self.in_a_row(event.optimizer, idle) == THRICE and self.once(event.optimizer):
+                yield self.finding(
+                    event,
+                    f"{event.kind} has made {THRICE} steps, and none of its {count(event.parameters, 'parameter')} has "
+                    "ever had a gradient",
+                    cause="backward() was not called since the run began",
+                    remedy="call loss.backward() before optimizer.step()",
+                    parameters=event.parameters,
+                )
 
 
 class GradientsNeverCleared(Detector):

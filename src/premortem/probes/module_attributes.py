@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from torch import nn
@@ -67,7 +67,8 @@ def repeated_in(name: str, module: nn.Module) -> Iterable[Repeated]:
     """Layers with weights of which one object has several places of the same list."""
     for path, owner in module.named_modules():
         if isinstance(owner, (nn.ModuleList, nn.Sequential)) and len(owner) > 1:
-            held = [layer for layer in owner._modules.values() if layer is not None]  # None: a layer left out
+            places: Mapping[str, nn.Module | None] = owner._modules  # None: a layer left out
+            held = [layer for layer in places.values() if layer is not None]
             layers = {id(layer): layer for layer in held}
             for key, times in Counter(map(id, held)).items():
                 layer = layers[key]

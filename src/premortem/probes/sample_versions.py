@@ -9,10 +9,10 @@ import torch
 
 from premortem.probes.rows import as_array, usable
 from premortem.profile.facts import Versions
+from premortem.profile.versions import compared
 
 _SAMPLES = 64  # whose first version is kept,
 _NUMBERS = 256  # so many numbers of each
-_FEWEST = 16  # of which a likeness is computed
 
 
 class SampleVersions:
@@ -45,14 +45,4 @@ class SampleVersions:
                 self._relabelled += label != known[1]
 
     def told(self) -> Versions | None:
-        if len(self._pairs) < _FEWEST:
-            return None
-        import numpy as np
-
-        one, two = (np.stack(side) for side in zip(*self._pairs, strict=True))
-        changed = int((one != two).any(1).sum())
-        # What all samples have in common says nothing about the likeness of two.
-        one, two = one - one.mean(0), two - two.mean(0)
-        sizes = np.sqrt((one**2).sum(1) * (two**2).sum(1))
-        alike = (one * two).sum(1) / np.where(sizes > 0, sizes, 1.0)
-        return Versions(len(self._pairs), changed, self._relabelled, float(alike.mean()))
+        return compared(self._pairs, self._relabelled)
