@@ -7,10 +7,10 @@ from premortem.events import DataProfiled, Event, LabelsWeighed
 from premortem.profile.facts import Versions
 
 _FEWEST = 32  # samples that came twice
-_NEARLY_ALL = 0.9
+_NEARLY_ALL = 0.9  # of the samples: a flip leaves those alone that are symmetric
 _NOTHING_LEFT = 0.1  # of a correlation: crops and flips leave more
 _PLENTY = 8.0  # standard deviations above shuffled labels, which chance never reaches
-_TENTH = 10.0
+_TENTH = 10.0  # times: what is left of it is a tenth, where a mild augmentation leaves most
 
 
 def changes(versions: Versions | None) -> bool:
