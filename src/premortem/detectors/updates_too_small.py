@@ -4,9 +4,7 @@ from premortem.detectors.shared.optimizers import Optimizers
 from premortem.events import RunEnded
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
-NOTHING = (
-    2e-8  # of the weights: a million such steps move them by two per cent, so a few are enough to say it
-)
+NOTHING = 2e-8  # of the weights: a million such steps move them by two per cent
 SOON = 12  # steps at one rate, which does not rise: no warm-up
 FAR = 0.02  # of the weights, in all steps together: a model that came this far has learnt
 
