@@ -18,6 +18,7 @@ import math
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -72,8 +73,9 @@ class Owed:
     """A step that a device decides about: counters on the host go back when it has answered that it was refused.
     That may be before the step is over, or a step or two later."""
 
-    def __init__(self, optimizer: int) -> None:
-        self.optimizer = optimizer
+    __slots__ = ("_counters", "_refused")
+
+    def __init__(self) -> None:
         self._counters: list[Gained] = []
         self._refused = False
 
@@ -111,13 +113,13 @@ class Guard:
         self._made: Counter[int] = Counter()
         self._refused: Counter[int] = Counter()
         self._seen: dict[int, tuple[int, int]] = {}  # scheduler -> made and refused when it last advanced
-        self._owed: deque[Owed] = deque(maxlen=64)  # steps whose answer is on its way
+        self._owed: dict[int, deque[Owed]] = {}  # of each optimizer, the steps whose answer is on its way
         self._shadows: weakref.WeakKeyDictionary[Any, Shadow] = weakref.WeakKeyDictionary()
         self._agreement = Agreement(attachment.ranks.connection, attachment.ranks.tell)
         self._circles: weakref.WeakKeyDictionary[Any, tuple[int, Circle | None]] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
-        self.stats.checked = True
+        self.stats.be_checked()
         self.stats.learnt.append(self._learnt)
         self.optimizers.met.append(self._meet)
         self.optimizers.on_clear.append(self.doomed.discard)
@@ -138,7 +140,7 @@ class Guard:
         if cls not in self._classes:
             self._classes.add(cls)
             # Once torch has put its hooks around `step`: ours is the outermost, so a refused step runs none of them.
-            self.session.layer(cls, "step", self._wrap_step, quiet=self._wrap_rested)
+            self.session.layer(cls, "step", self._wrap_step, quiet=self._wrap_rested, asks=True)
 
     def _wrap_step(self, original: Any) -> Any:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -157,55 +159,82 @@ class Guard:
     def _wrap_rested(self, original: Any) -> Any:
         """In a rested step: gradients on the CPU that are finite need no more than that, and what a device decides about
         is remembered and put back by one launch each."""
-        transact = self._wrap_step(original)
+        transact, session = self._wrap_step(original), self.session
 
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside:
+            if self._inside or session.looking or not session.on or get_ident() != session.thread:
                 return original(optimizer, *args, **kwargs)
-            verdict = None if args or kwargs else self._quickly(optimizer)
-            if verdict is None:
-                return transact(optimizer, *args, **kwargs)
+            key = None if args or kwargs else self._sound(optimizer)
+            verdict = None
+            if key is None:
+                verdict = None if args or kwargs else self._quickly(optimizer)
+                if verdict is None:
+                    return transact(optimizer, *args, **kwargs)
             self._inside = True
             try:
                 result = original(optimizer)
             finally:
                 self._inside = False
-            if verdict.flag is None:
-                self._succeeded(self.session.optimizers.of(optimizer))
-            else:
-                with self.session.looking_at("guard", pieces=False):
-                    self._afterwards(optimizer, verdict)
-                    if self._unsaid:
-                        self._say()
+            if key is not None:
+                self._row[key] = 0
+                self._made[key] += 1
+            elif verdict is not None:
+                self._finish_quickly(optimizer, verdict)
             return result
 
         return step
 
+    def _sound(self, optimizer: Any) -> int | None:
+        """Before a rested step: the key of the optimizer, if nothing is peculiar about its step and its gradients, on the
+        CPU, are finite, or a scaler has found them so."""
+        held = self.stats.held(optimizer)
+        if held is None or held.half or self.doomed or self.session.locally is not None:
+            return None
+        if not trusted(optimizer) or getattr(optimizer, "found_inf", None) is not None:
+            return None
+        sound = self.session.scaled or (held.on_cpu and self.stats.sound(optimizer))
+        return held.key if sound else None
+
     def _quickly(self, optimizer: Any) -> Verdict | None:
-        """What is known before a rested step that is like any other; None when it takes more than this to know it."""
-        session = self.session
+        """What is known before a rested step that a device decides about and that is like any other; None when it takes
+        more than this to know it. No look is begun: nothing here is heard by a layer of ours."""
+        session, stats = self.session, self.stats
         try:
-            if self._peculiar(optimizer):
+            held, shadow = stats.held(optimizer), self._shadows.get(optimizer)
+            if held is None or shadow is None or held.on_cpu or held.half or held.sparse:
                 return None
-            held = self.stats.held(optimizer)
-            if held is None or held.half or session.rest.careful:
+            if session.rest.careful or self._unsaid or self._peculiar(optimizer):
                 return None
-            if held.on_cpu:
-                return _SOUND if self.stats.sound(optimizer) else None
-            shadow = self._shadows.get(optimizer)
-            if shadow is None or held.sparse or torch._C._len_torch_dispatch_stack():
+            grads = held.gradients()
+            if len(grads) != len(held.parameters) or torch._C._len_torch_dispatch_stack():
                 return None
+            if stats.expecting:
+                with session.looking_at("guard", pieces=False):
+                    stats.hear()
+                if self._unsaid:
+                    return None
+            if not shadow.copies(optimizer):
+                return None
+            owed = self._owe(held.key)
+            return Verdict(flag=stats.check(held.key, held, grads), shadow=shadow, owed=owed)
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
             session.fault("guard", error)
             return None
-        verdict = None
-        with session.looking_at("guard", pieces=False):
-            if self.stats.expecting:
-                self.stats.hear()
-            grads = held.gradients()
-            if not self._unsaid and len(grads) == len(held.parameters) and shadow.ready(optimizer):
-                verdict = self._by_flag(self.optimizers.track(optimizer), held, grads, None, shadow)
-        return verdict
+
+    def _finish_quickly(self, optimizer: Any, verdict: Verdict) -> None:
+        """After such a step."""
+        flag, shadow, owed = verdict.flag, verdict.shadow, verdict.owed
+        if flag is None or shadow is None or owed is None:
+            return
+        try:
+            if shadow.puts_back(optimizer, flag):
+                owed.add(shadow.gained)
+                return
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("guard", error)
+            return
+        with self.session.looking_at("guard", pieces=False):
+            owed.add(shadow.undo_where(flag))
 
     def _peculiar(self, optimizer: Any) -> bool:
         """More than the usual is asked of this step, or of its optimizer."""
@@ -297,6 +326,10 @@ class Guard:
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return _SOUND  # a scaler has its own answer
+        if self.session.scaled and trusted(optimizer) and self._whole(optimizer):
+            return (
+                _SOUND  # it has waited for the answer, and makes only sound steps: nothing needs to be undone
+            )
         if not self._peculiar(optimizer) and self.stats.sound(optimizer):
             return _SOUND
         sure = trusted(optimizer)
@@ -339,9 +372,18 @@ class Guard:
     def _by_flag(
         self, track: Any, held: Any, grads: list[torch.Tensor], circle: Circle | None, shadow: Shadow
     ) -> Verdict:
-        owed = Owed(track.key)
-        self._owed.append(owed)
-        return Verdict(flag=self._check(track, held, grads, circle), shadow=shadow, owed=owed)
+        owed = self._owe(track.key)
+        return Verdict(flag=self._check(track.key, held, grads, circle), shadow=shadow, owed=owed)
+
+    def _owe(self, key: int) -> Owed:
+        owed = Owed()
+        self._owed.setdefault(key, deque(maxlen=64)).append(owed)
+        return owed
+
+    def _whole(self, optimizer: Any) -> bool:
+        """Nothing of it is in 16 bits or in pieces."""
+        held = self.stats.held(optimizer)
+        return held is not None and not held.half and self.session.locally is None
 
     def _pass(self, tell: Callable[[Shadow], None]) -> None:
         if len(self._shadows) == 1:  # of several nobody knows which one a backward pass is for
@@ -356,7 +398,7 @@ class Guard:
             # More kernels follow, or parameters are in pieces, or others than before have a gradient.
             more = held is not None and len(grads) > len(held.parameters)
             held, grads = self.stats.gradients(optimizer, more=more)
-        return self._check(self.optimizers.track(optimizer), held, grads, circle)
+        return self._check(self.session.optimizers.of(optimizer), held, grads, circle)
 
     def _broken(self, optimizer: Any, grads: list[torch.Tensor], circle: Circle | None) -> str:
         """Why a step whose numbers are too large, or not finite, must be refused; "" when it need not."""
@@ -389,10 +431,10 @@ class Guard:
         self.stats.replace(answer.norms)
         return answer.alarmed or not answer.total < _LARGEST
 
-    def _check(self, track: Any, held: Any, grads: list[torch.Tensor], circle: Circle | None) -> torch.Tensor:
+    def _check(self, key: int, held: Any, grads: list[torch.Tensor], circle: Circle | None) -> torch.Tensor:
         if circle is None:
-            return self.stats.check(track, held, grads)
-        return self.stats.check(track, held, grads, functools.partial(self._agreement.on_device, circle))
+            return self.stats.check(key, held, grads)
+        return self.stats.check(key, held, grads, functools.partial(self._agreement.on_device, circle))
 
     # -- after it -------------------------------------------------------------------------
 
@@ -432,14 +474,11 @@ class Guard:
 
     def _learnt(self, key: int, step: int, finite: bool) -> None:
         """What a device answered, a step or two later."""
-        owed = None
-        if self._owed:
-            owed = next((each for each in self._owed if each.optimizer == key), None)
-            if owed is not None:
-                self._owed.remove(owed)
-        optimizer = self.session.optimizers.object(key)
-        if finite or optimizer is None:
-            self._succeeded(key)
+        waiting = self._owed.get(key)
+        owed = waiting.popleft() if waiting else None
+        if finite or (optimizer := self.session.optimizers.object(key)) is None:
+            self._row[key] = 0
+            self._made[key] += 1
             return
         if owed is not None:
             owed.refuse()

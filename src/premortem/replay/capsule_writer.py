@@ -56,7 +56,8 @@ class Capsules:
         attachment.optimizers.before_step.append(self._before_step)
         attachment.recorder.broken.append(self._buffer_broken)
         attachment.scalers.refused.append(self._scaler_refused)
-        attachment.optimizers.after_step.append(lambda *_: self._tell())
+        attachment.optimizers.after_step.append(self._tell)
+        attachment.optimizers.at_leisure.add(self._tell)
 
     def refused(self, refusal: Any) -> None:
         """The guard refused a step: weights and optimizer state are as they were before it."""
@@ -124,7 +125,7 @@ class Capsules:
         if told:
             self._stored.append(path)
 
-    def _tell(self) -> None:
+    def _tell(self, *_: Any) -> None:
         while self._stored:
             self.written(self._stored.popleft())
 

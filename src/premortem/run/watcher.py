@@ -262,6 +262,8 @@ class Watcher:
             return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self.stopping = finding
+            if self._attachment is not None:
+                self._attachment.optimizers.hurry()
 
     def _tell(self, finding: Finding) -> None:
         if self.on_finding is not None:
@@ -325,6 +327,8 @@ class Watcher:
             self._together = Together(attachment.ranks)
             attachment.ranks.say = self.on_problem
             attachment.optimizers.after_step.append(self._stepped)
+            attachment.optimizers.at_leisure.add(self._stepped)
+            attachment.ranks.joined.append(self._stepped)
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 
