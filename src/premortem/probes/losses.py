@@ -79,10 +79,11 @@ class Losses:
                 self._watch(name, inspect.signature(original))
 
     def _watch(self, name: str, signature: inspect.Signature) -> None:
-        target = "target" if "target" in signature.parameters else None
+        names = tuple(signature.parameters)
+        target = "target" if "target" in names else None
 
         def after(note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(*args, **kwargs).arguments
+            bound = {**dict(zip(names, args, strict=False)), **kwargs}  # as `bind`: it was called, so they fit
             given, wanted = bound.get("input"), bound.get(target) if target else None
             if isinstance(given, torch.Tensor) and isinstance(wanted, torch.Tensor):
                 # One call may be made of others (cross_entropy of nll_loss on old versions).
