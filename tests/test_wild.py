@@ -1,7 +1,10 @@
-"""The mistakes that bench/wild plants, and the split of its list."""
+"""The list of bench/wild, the mistakes it plants, the data it makes, and the split that all benches share."""
 
 import ast
 import importlib.util
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,18 +12,23 @@ import pytest
 
 from premortem.findings import FAMILIES
 
+BENCH = Path(__file__).parents[1] / "bench"
+
 
 def part(name):
     """A file of the bench, which is no package, under a name that no other module has."""
-    path = Path(__file__).parents[1] / "bench/wild" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"bench_wild_{name}", path)
+    path = BENCH / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"bench_{name.replace('/', '_')}", path)
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-is_closed = part("checkout").is_closed
-MISTAKES, planted = part("mistakes").MISTAKES, part("mistakes").planted
+split, made_data, one_run = part("split"), part("wild/made_data"), part("wild/one_run")
+MISTAKES, planted = part("wild/mistakes").MISTAKES, part("wild/mistakes").planted
+LISTED = one_run.scripts()
+LICENCES = {"MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "GPL-3.0", "CC-BY-NC-4.0", "none stated"}
+KEYS = {"name", "repo", "commit", "licence", "file", "args", "data", "edits", "stands_in", "needs", "plant", "under"}
 
 SCRIPT = """
 import torch
@@ -58,7 +66,68 @@ def test_there_are_enough_kinds_and_each_has_a_family():
     assert all(one.families and one.families <= set(FAMILIES) for one in MISTAKES)
 
 
+def test_the_list_is_long_enough_and_of_many_repositories():
+    assert len(LISTED) >= 60
+    assert len({one["repo"] for one in LISTED}) >= 35
+    assert len({one["name"] for one in LISTED}) == len(LISTED)
+    halves = {
+        half: {one["repo"] for one in LISTED if split.half_of(one["repo"]) == half}
+        for half in ("open", "closed")
+    }
+    assert min(map(len, halves.values())) >= 10
+
+
+@pytest.mark.parametrize("one", LISTED, ids=lambda one: one["name"])
+def test_an_entry_says_all_that_is_needed_to_run_it(one):
+    assert set(one) <= KEYS
+    assert one["licence"] in LICENCES
+    assert re.fullmatch(r"[\w.-]+/[\w.-]+", one["repo"])
+    assert re.fullmatch(r"[0-9a-f]{40}", one["commit"])
+    assert one["file"].endswith(".py")
+    places = [
+        one["file"],
+        *one.get("needs", ()),
+        *one.get("plant", ()),
+        *(place for _, place in one.get("data", ())),
+    ]
+    assert not any(place.startswith("/") or ".." in place for place in places)
+    assert all(maker in made_data.MAKERS for maker, _ in one.get("data", ()))
+    assert all(len(edit) in (2, 3) and edit[-2] for edit in one.get("edits", ()))
+
+
+@pytest.mark.parametrize("maker", sorted(made_data.MAKERS))
+def test_data_are_the_same_every_time(maker, tmp_path):
+    for name in ("first", "second"):
+        made_data.MAKERS[maker](tmp_path / name / "made")
+    first, second = (
+        {p.relative_to(tmp_path / n): p for p in (tmp_path / n).rglob("*") if p.is_file()}
+        for n in ("first", "second")
+    )
+    assert set(first) == set(second)
+    assert all(first[name].read_bytes() == second[name].read_bytes() for name in first)
+
+
+def test_what_stands_in_for_a_missing_module_takes_every_call():
+    code = "import wild_stand_ins, torch; import nowhere.deep as n; n.figure(3).plot(1); print(torch.ones(2).cuda().sum())"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(BENCH / "wild/stand_ins"),
+        "WILD_STANDS_IN": "cuda nowhere",
+    }
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "2." in said.stdout
+
+
+def test_our_line_stands_behind_those_of_the_future():
+    text = one_run.seeded('"""About."""\nfrom __future__ import annotations\nimport torch\n')
+    assert text.splitlines()[2] == one_run.SEEDED.strip()
+    compile(text, "x", "exec")
+
+
 def test_the_split_is_by_the_name_alone():
-    assert is_closed("karpathy/nanoGPT")
-    assert is_closed("Karpathy/nanogpt")
-    assert not is_closed("pytorch/examples")
+    assert split.is_closed("karpathy/nanoGPT")
+    assert split.is_closed("Karpathy/nanogpt")
+    assert not split.is_closed("pytorch/examples")
+    assert split.points_apart({"open": [9, 10], "closed": [4, 5]}) == pytest.approx(10)

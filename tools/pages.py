@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import halves
 import rooms
 
 from premortem import catalog
@@ -129,6 +130,12 @@ SLOTS = (
     Slot("docs/report.md", "report table", ("report", "ui"), tables.report_and_ui),
     Slot("docs/run.md", "numerics", ("numerics",), tables.numerics),
     Slot("docs/run.md", "unseen", ("numerics-unseen",), tables.unseen),
+    Slot(
+        "docs/measured.md",
+        "halves table",
+        ("wild", "worlds", "numerics-unseen", "numerics", "check"),
+        halves.table,
+    ),
     Slot("docs/measured.md", "trust table", ("trust",), tables.trust),
     Slot("docs/check.md", "check", ("check",), tables.checked),
     Slot("docs/checkpoints.md", "checkpoints table", ("checkpoints",), tables.checkpoints),

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 Edit = Callable[[], None]  # changes the tree that it was found in
 OPTIMIZERS = frozenset("SGD Adam AdamW RMSprop Adagrad Adadelta".split())
 ENTROPIES = frozenset(("cross_entropy", "CrossEntropyLoss"))
+OTHER_LOSSES = frozenset(
+    "MSELoss mse_loss L1Loss l1_loss NLLLoss nll_loss BCE binary_cross_entropy KLDiv".split()
+)
 
 
 @dataclass(frozen=True)
@@ -201,14 +204,15 @@ def around(call: ast.Call, place: int, code: str) -> Edit:
 
 @mistake("loss-definition")
 def softmax_before_the_loss(tree: ast.Module) -> Iterator[Edit]:
-    if any(word in ast.unparse(tree) for word in ENTROPIES):
+    text = ast.unparse(tree)
+    if any(word in text for word in ENTROPIES) and not any(word in text for word in OTHER_LOSSES):
         yield from (around(call, 0, "({}).softmax(1)") for call in losses(tree))
 
 
 @mistake("data-labels")
 def labels_shuffled(tree: ast.Module) -> Iterator[Edit]:
-    for call in losses(tree):
-        yield around(call, 1, "({0})[__import__('torch').randperm(len({0}))]")
+    # In another order, and without a draw from a generator, which would change the run where all labels are alike too.
+    yield from (around(call, 1, "({}).flip(0)") for call in losses(tree))
 
 
 @mistake("data-labels")

@@ -1,69 +1,76 @@
-"""Both halves of the exam as one result and one page: `python bench/wild/summary.py OPEN.json CLOSED.json`.
+"""Both halves of the exam as one result and one page: `python bench/wild/summary.py FILE.json …`, the files of bench/wild/run.py.
 
 What is right in a healthy script is a person's verdict: `verdicts.toml` has it for each alarm, with the reason.
+A planted mistake counts where it took effect: not where the script ends with an error of its own, which its author sees, and not
+where it prints, number by number, what it prints without the mistake.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 from collections import defaultdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    from tomllib import loads
-else:
-    from tomli import loads
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from one_run import loads, scripts  # noqa: E402 - from this folder and the one above
+from split import GAP, half_of, opened_by  # noqa: E402
 
 # Of our own twins, in per cent: `tests/test_twins.py` fails where one is not named first, so there is nothing to measure.
 HELD = 100.0
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+
+
+def took_effect(one: dict[str, Any], healthy: dict[str, Any]) -> bool:
+    alike = one["output"] == healthy["output"] and healthy["numbers"] > 0
+    return one["found"] or (one["exit"] == healthy["exit"] and not alike)
 
 
 def summed(rows: list[dict[str, Any]], verdicts: dict[str, dict[str, str]]) -> dict[str, Any]:
     ran = [row for row in rows if "watched" in row]
-    planted = [one for row in ran for one in row["planted"]]
-    alarms = [(row["name"], finding) for row in ran for finding in row["watched"]["findings"]]
+    effective = [
+        {**one, "script": row["name"]}
+        for row in ran
+        for one in row["planted"]
+        if took_effect(one, row["watched"])
+    ]
     kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for one in planted:
+    for one in effective:
         kinds[one["mistake"]].append(one)
-    steps = [one["step"] for one in planted if one["step"] is not None]
+    steps = [one["step"] for one in effective if one["step"] is not None]
+    ratios = [row["watched"]["cpu"] / row["bare"]["cpu"] for row in ran if row["bare"]["cpu"]]
+    none = {"verdict": "open", "reason": "nobody has judged it yet"}
     return {
-        "scripts": len(rows),
+        "scripts": sum("bare" in row for row in rows),
         "ran": len(ran),
         "repositories": len({row["repo"] for row in ran}),
         "same_exit": sum(row["watched"]["exit"] == row["bare"]["exit"] for row in ran),
         "same_output": sum(row["watched"]["output"] == row["bare"]["output"] for row in ran),
         "other_output": [row["name"] for row in ran if row["watched"]["output"] != row["bare"]["output"]],
-        "cpu_ratio": round(statistics.median(row["watched"]["cpu"] / row["bare"]["cpu"] for row in ran), 2)
-        if ran
-        else None,
+        "cpu_ratio": round(statistics.median(ratios), 2) if ratios else None,
         "alarms": [
-            [
-                name,
-                finding[0],
-                finding[2],
-                *verdicts.get(f"{name} {finding[0]}", {"verdict": "open"}).values(),
-            ]
-            for name, finding in alarms
+            [row["name"], finding[0], finding[2], *verdicts.get(f"{row['name']} {finding[0]}", none).values()]
+            for row in ran
+            for finding in row["watched"]["findings"]
         ],
-        "planted": len(planted),
-        "found": sum(one["found"] for one in planted),
-        "first": sum(one["first"] for one in planted),
+        "tried": sum(len(row["planted"]) for row in ran),
+        "planted": len(effective),
+        "found": sum(one["found"] for one in effective),
+        "first": sum(one["first"] for one in effective),
         "median_step": statistics.median(steps) if steps else None,
         "kinds": {
             kind: [len(some), sum(o["found"] for o in some), sum(o["first"] for o in some)]
             for kind, some in sorted(kinds.items())
         },
+        "missed": [[one["script"], one["mistake"]] for one in effective if not one["first"]],
         "did_not_run": [
             [row["name"], (row["bare"]["error"].strip().splitlines() or [str(row["bare"]["exit"])])[-1][:160]]
             for row in rows
-            if "watched" not in row
+            if "bare" in row and row["bare"]["exit"] != 0
         ],
     }
 
@@ -74,75 +81,92 @@ def share(half: dict[str, Any]) -> float:
 
 def page(result: dict[str, Any]) -> str:
     opened, closed = result["open"], result["closed"]
-    gap = result["own"] - share(closed)
     lines = ["# The exam of strangers", ""]
-    if abs(gap) > 5:
+    if closed["planted"] and abs(result["own"] - share(closed)) > GAP:
         lines += [
             (
-                f"**Our own twins say {result['own']:.0f} % named first; the closed half of this exam says {share(closed):.0f} %. "
-                "The closed half is the number to believe.**"
+                f"**Our own twins say {result['own']:.0f} % named first; the closed half of this exam says {share(closed):.0f} %, "
+                f"the open half {share(opened):.0f} %. The closed half is the number to believe.**"
             ),
             "",
         ]
     lines += [
         (
             "Public training scripts, fetched at one commit and run unmodified but for what shrinks and seeds them (`bench/wild/scripts.toml`), bare "
-            "and under `premortem run`; then with mistakes planted at random places of their source (`bench/wild/mistakes.py`). "
+            "and under `premortem run`; then with mistakes planted at random places of their source (`bench/wild/mistakes.py`), as many kinds "
+            "as there was time for. Their data are made by a program (`bench/wild/made_data.py`). "
             "Half of the repositories, by a hash of their names, are closed: nothing is tuned to them."
         ),
         "",
         (
             f"Last opened {result['opened']}, by commit `{result['commit']}`. The list has {result['listed']} scripts of "
-            f"{result['repositories']} repositories; {opened['scripts'] + closed['scripts']} of them were tried so far, with "
-            f"{opened['planted'] + closed['planted']} planted mistakes: too few for a rate. The goal is 60 scripts of 35 repositories."
+            f"{result['repositories']} repositories. `python bench/wild/run.py --half both`, then `python bench/wild/summary.py`."
         ),
         "",
         "| | open half | closed half |",
         "|---|---|---|",
     ]
     for label, key in (
-        ("scripts on the list that were tried", "scripts"),
+        ("scripts that were tried", "scripts"),
         ("... that ran to their end bare", "ran"),
         ("repositories of these", "repositories"),
         ("same exit code watched", "same_exit"),
         ("same output watched", "same_output"),
-        ("CPU time, watched / bare, median", "cpu_ratio"),
-        ("planted mistakes", "planted"),
-        ("... found", "found"),
-        ("... named first", "first"),
-        ("step at which it was told, median", "median_step"),
+        ("CPU time of the whole process, watched / bare, median", "cpu_ratio"),
+        ("mistakes planted", "tried"),
+        ("... that took effect", "planted"),
+        ("... ... found", "found"),
+        ("... ... named first", "first"),
+        ("step at which it was said, median", "median_step"),
     ):
         lines.append(f"| {label} | {opened[key]} | {closed[key]} |")
-    lines += ["", "## Alarms on unmodified scripts", ""]
-    for half in (opened, closed):
-        for name, code, severity, *verdict in half["alarms"]:
-            lines.append(f"- {name}: {code} ({severity}). {': '.join(verdict)}")
-    lines += ["", "## Planted mistakes", "", "| mistake | planted | found | first |", "|---|---|---|---|"]
-    kinds: dict[str, list[int]] = {}
-    for half in (opened, closed):
-        for kind, numbers in half["kinds"].items():
-            kinds[kind] = [a + b for a, b in zip(kinds.get(kind, [0, 0, 0]), numbers, strict=True)]
-    lines += [f"| {kind} | {n} | {found} | {first} |" for kind, (n, found, first) in sorted(kinds.items())]
-    lines += ["", "## Scripts that did not run here", ""]
-    lines += [f"- {name}: `{why}`" for half in (opened, closed) for name, why in half["did_not_run"]]
+    both = (opened, closed)
+    lines += [
+        "",
+        (
+            "A mistake took effect where the script does not end with an error of its own, and prints other numbers than without it. "
+            "The scripts are tiny here, so most of the process's time is importing torch and ours."
+        ),
+        "",
+        "## Alarms on unmodified scripts",
+        "",
+        *(
+            f"- {name}: {code} ({level}). {': '.join(why)}"
+            for h in both
+            for name, code, level, *why in h["alarms"]
+        ),
+        "",
+        "## Planted mistakes",
+        "",
+        "| mistake | open: took effect, found, first | closed: took effect, found, first |",
+        "|---|---|---|",
+    ]
+    for kind in sorted({kind for half in both for kind in half["kinds"]}):
+        cells = [", ".join(map(str, half["kinds"].get(kind, ()))) for half in both]
+        lines.append(f"| {kind} | {' | '.join(cells)} |")
+    others = [name for half in both for name in half["other_output"]]
+    if others:
+        lines += ["", "## Scripts that printed something else when watched", "", ", ".join(others) + "."]
+    failed = [f"- {name}: `{why}`" for half in both for name, why in half["did_not_run"]]
+    if failed:
+        lines += ["", "## Scripts that did not run here", "", *failed]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     verdicts = loads((HERE / "verdicts.toml").read_text())
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    listed = loads((HERE / "scripts.toml").read_text())["script"]
-    halves = [summed(json.loads(Path(name).read_text()), verdicts) for name in sys.argv[1:3]]
+    listed = scripts()
+    rows = [row for name in sys.argv[1:] for row in json.loads(Path(name).read_text())]
+    halves = {
+        half: summed([row for row in rows if half_of(row["repo"]) == half], verdicts)
+        for half in ("open", "closed")
+    }
     result = {
-        "opened": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "commit": commit.stdout.strip(),
+        **opened_by(),
         "listed": len(listed),
         "repositories": len({script["repo"] for script in listed}),
         "own": HELD,
-        "open": halves[0],
-        "closed": halves[1],
+        **halves,
     }
     (ROOT / "bench/results/wild.json").write_text(json.dumps(result, indent=1) + "\n")
     (ROOT / "docs/wild.md").write_text(page(result))

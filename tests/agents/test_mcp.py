@@ -98,6 +98,44 @@ def test_an_agents_session_from_a_model_that_does_not_learn_to_its_cause(tmp_pat
     assert "parameter-without-optimizer" in resource.contents[0].text
 
 
+FIX = """--- a/train.py
++++ b/train.py
+@@ -6 +6 @@
+-optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
++optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def test_an_agents_fix_is_tried_before_anyone_believes_it(tmp_path):
+    longer = BROKEN.replace("range(40)", "range(400)")
+    (tmp_path / "train.py").write_text(longer)
+
+    async def ask(client):
+        wrong = FIX.replace(
+            "+optimizer = torch.optim.SGD(model.", "+optimizer = torch.optim.SGD(model[0]."
+        ).replace("lr=0.1)\n", "lr=1e-9)\n")
+        return await call(client, "try_fix", script="train.py", diffs=[FIX, wrong], minutes=1)
+
+    said = asked(tmp_path, ask, "--allow-run")
+    proposed = [row for row in said["trials"] if row["question"] == "proposals"]
+    assert proposed[0]["verdict"] == "helps", said
+    assert proposed[1]["verdict"] != "helps", said
+    assert (tmp_path / "train.py").read_text() == longer
+
+
+@pytest.mark.exhaustive
+def test_an_agent_asks_why(tmp_path):
+    (tmp_path / "train.py").write_text(BROKEN.replace("range(40)", "range(400)"))
+
+    async def ask(client):
+        return await call(client, "why", script="train.py", minutes=2)
+
+    said = asked(tmp_path, ask, "--allow-run")
+    assert said["verdict"] == "cause", said
+    assert said["causes"][0]["family"] == "optimizer-ownership"
+    assert not any("curve" in row for row in said["trials"])
+
+
 @pytest.mark.parametrize("path", ["../other", "/etc", "link"])
 def test_nothing_outside_of_the_project_is_read(tmp_path, path):
     (tmp_path / "project").mkdir()

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils import checkpoint as checkpoints
+from torch.utils import data
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -73,6 +74,7 @@ def train(
     mismatched=False,
     shuffle=True,
     decay=0.0,
+    split=False,
 ):
     """Two epochs of eight backward passes, two for each step. Returns (what was trained, what else was seen)."""
     random.seed(0)
@@ -86,7 +88,8 @@ def train(
     held = list(model.parameters()) if owned else list(model.parameters())[:-2]
     optimizer = torch.optim.Adam(held, lr=1e-2, eps=1e-12, weight_decay=decay)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
-    loader = DataLoader(Noisy(), batch_size=2, shuffle=shuffle)
+    samples = data.random_split(Noisy(32), [16, 16])[0] if split else Noisy()
+    loader = DataLoader(samples, batch_size=2, shuffle=shuffle)
     losses, seen = [], []
     for epoch in range(2):
         model.train(not eval_mode)

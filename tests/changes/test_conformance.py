@@ -49,6 +49,9 @@ EVERYTHING = RunDescription(
     dropout=0.1,
     weight_decay=0.1,
     terms=3,
+    kept_statistics=True,
+    splits=True,
+    backwards_per_step=2,
     stuck=True,
 )
 AS_IT_IS = RunDescription(optimizers=("Adam",), groups=({"fused": False},), convolutions=1, repeated_blocks=3)
@@ -74,6 +77,10 @@ NEEDS = {
     "eval-mode": {"left_training": True},
     "no-weight-decay": {"decay": 0.1},
     "third-term-silent": {"mismatched": True},
+    "first-term-alone": {"mismatched": True},
+    "second-term-alone": {"mismatched": True},
+    "third-term-alone": {"mismatched": True},
+    "another-split": {"split": True},
 }
 COMPUTES = {"compile", "compile-blocks", "eager"}  # the same thing, in another way
 

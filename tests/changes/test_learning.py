@@ -126,3 +126,101 @@ def test_one_batch_is_learned_where_there_is_no_loader():
     assert train() > 0.5
     with changes.of("learning")["same-batch"](Reach(), RunDescription(targets=True)).on():
         assert train() < 0.1
+
+
+def test_statistics_that_batch_norm_kept_wrongly_are_not_used():
+    def evaluated():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16, momentum=0.0), nn.Linear(16, 2))
+        model[1].running_mean.fill_(50.0)
+        x = torch.randn(64, 8)
+        y = (x[:, 0] > 0).long()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        for _ in range(30):
+            optimizer.zero_grad()
+            functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            return functional.cross_entropy(model(x), y).item()
+
+    assert evaluated() > 1.0
+    with changes.of("learning")["batch-norm-on-batch"](Reach(), RunDescription()).on():
+        assert evaluated() < 0.2
+
+
+@pytest.mark.parametrize("name", ["plain-adam", "plain-sgd"])
+def test_an_optimizer_with_settings_that_stop_it_is_replaced(name):
+    def train():
+        torch.manual_seed(0)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01, eps=1e6)
+        x = torch.randn(64, 8)
+        for _ in range(400):
+            optimizer.zero_grad()
+            loss = functional.mse_loss(model(x).squeeze(1), 0.5 * x[:, 0])
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    assert train() > 0.2
+    with changes.of("learning")[name](Reach(), RunDescription()).on():
+        assert train() < 0.1
+
+
+class Mixing(nn.Module):
+    """Takes (batch, features) for (features, batch)."""
+
+    def __init__(self, wrong):
+        super().__init__()
+        self.layer, self.wrong = nn.Linear(8, 2), wrong
+
+    def forward(self, x):
+        return self.layer(x.T.reshape(x.shape) if self.wrong else x)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_place_in_a_batch_matters_only_to_a_model_that_mixes_samples(wrong):
+    def second_loss():
+        torch.manual_seed(0)
+        model = Mixing(wrong)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            x = torch.randn(16, 8)
+            loss = functional.cross_entropy(model(x), (x[:, 0] > 0).long())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    before = second_loss()
+    with changes.of("learning")["batch-permuted"](Reach(), RunDescription(targets=True)).on() as change:
+        after = second_loss()
+    assert change.touched
+    assert (abs(after - before) > 1e-3 * before) is wrong
+
+
+def test_each_backward_pass_has_its_own_step():
+    weights = []
+    with changes.of("learning")["no-accumulation"](Reach(), RunDescription(backwards_per_step=2)).on():
+        weight = nn.Parameter(torch.zeros(1))
+        optimizer = torch.optim.SGD([weight], lr=1.0)
+        for number in range(4):
+            (-weight).sum().backward()
+            if number % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+            weights.append(weight.item())
+    assert weights == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_in_float64_layers_begin_with_the_same_numbers():
+    def weights():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 4), nn.Embedding(3, 4)).state_dict().values()
+
+    before = [each.double() for each in weights()]
+    with changes.of("learning")["float64"](Reach(), RunDescription(stuck=True)).on():
+        after = list(weights())
+    assert [each.dtype for each in after] == [torch.float64] * len(after)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(before, after, strict=True))

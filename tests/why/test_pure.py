@@ -7,9 +7,9 @@ import pytest
 
 from premortem import catalog, changes
 from premortem.changes import RunDescription
-from premortem.why import diffs, questions
-from premortem.why.cheating import cheats, same_loss
-from premortem.why.order import Result, printed
+from premortem.why import diffs, questions, sets
+from premortem.why.cheating import cheats, only_prints, same_loss
+from premortem.why.order import Result, heard, printed
 from premortem.why.verdict import (
     CAUSE,
     HEALTHY,
@@ -23,7 +23,7 @@ from premortem.why.verdict import (
     judge,
     ranked,
 )
-from premortem.why.yardsticks import compare, diverges, learns, noise, yardsticks
+from premortem.why.yardsticks import compare, cut, diverges, learns, noise, other_start, yardsticks
 
 LINE = "train.py:9"
 
@@ -167,3 +167,60 @@ def test_what_only_makes_the_number_better_is_called_that():
     assert "backward passes" in cheats(as_is, ran(2.0, 1.0, count=20))
     assert same_loss(as_is, ran(2.0, 0.1))
     assert not same_loss(as_is, ran(0.2, 0.1))
+
+
+def test_a_metric_that_is_printed_otherwise_is_no_fix():
+    as_is = ran(2.0, 1.0, outputs=[0.5], printed={"acc": [0.1]})
+    assert only_prints(as_is, ran(2.0, 1.0, outputs=[0.5], printed={"acc": [0.9]}))
+    assert not only_prints(as_is, ran(2.0, 1.0, outputs=[0.7]))
+    assert not only_prints(as_is, ran(2.0, 0.9, outputs=[0.5]))
+
+
+def test_numbers_that_are_not_finite_arrive_as_numbers():
+    result = heard([{"losses": {LINE: [1.0, "nan", "inf"]}, "norms": ["inf"], "ended": "finished"}])
+    assert math.isnan(result.losses[LINE][1])
+    assert result.norms == [math.inf]
+    assert diverges(replace(result, backwards=3))
+
+
+def test_a_shorter_run_is_compared_with_the_beginning_of_the_other():
+    half = cut(ran(2.0, 1.0, fits={"train": [0.0] * 50 + [1.0] * 50}), 50)
+    assert half.backwards == len(half.losses[LINE]) == 50
+    assert set(half.fits["train"]) == {0.0}
+    assert half.losses[LINE][-1] > 1.4
+
+
+def test_the_same_weights_must_have_the_same_loss():
+    assert other_start(ran(2.0, 1.0), ran(2.0, 1.0)) == ""
+    assert "another loss" in other_start(ran(2.0, 1.0), ran(2.1, 1.0))
+
+
+def test_sets_hold_a_mistake_and_never_the_same_lever_twice():
+    names = (
+        "no-clipping",
+        "rate-times-ten",
+        "rate-tenth",
+        "plain-adam",
+        "first-term-silent",
+        "second-term-silent",
+    )
+    rows = [judged(ran(2.0, 2.0), ran(2.0, 1.99), name) for name in names]
+    asked = {row.change for row in sets.pairs(rows)}
+    assert {"no-clipping+rate-times-ten", "no-clipping+first-term-silent"} <= asked
+    assert not {"rate-times-ten+rate-tenth", "first-term-silent+second-term-silent"} & asked
+    assert not {"rate-times-ten+plain-adam", "rate-tenth+plain-adam"} & asked
+    both = sets.together(rows[1], rows[0])
+    assert (both.change, both.family) == ("no-clipping+rate-times-ten", "clipping")
+    assert not both.learning.certain
+
+
+def test_what_is_asked_only_of_a_script_that_does_not_learn():
+    learns_well = RunDescription(optimizers=("Adam",), targets=True, terms=3, backwards_per_step=4)
+    asked = {each.name for each in questions.asked(learns_well, {}) if not each.skipped}
+    stuck = {each.name for each in questions.asked(replace(learns_well, stuck=True), {}) if not each.skipped}
+    more = {"plain-adam", "plain-sgd", "float64", "batch-permuted", "no-accumulation", "first-term-alone"}
+    assert not more & asked
+    assert more <= stuck
+    assert {
+        each.name for each in questions.asked(replace(learns_well, diverges=True), {}) if not each.skipped
+    } >= more

@@ -10,6 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 CLIPPING = HERE / "faulty" / "clipping.py"
+EVALUATED = HERE / "faulty" / "clipped_with_evaluation.py"
 HEALTHY = sorted((HERE / "healthy").glob("*.py"))
 REPORT = {"premortem", "verdict", "causes", "trials", "patch"}
 
@@ -57,19 +58,52 @@ def test_a_cause_is_proved_and_its_patch_verified(tmp_path):
     assert "one thing changed at a time" in page.read_text()
 
 
+# Proposals for the script with an evaluation: what each replaces, and what is said about it.
+PROPOSALS = {
+    "good.diff": ("options.clip)", "1.0)", "helps", ""),
+    "leak.diff": ("x[384:], y[384:]", "x[:384], y[:384]", "nothing", "cheats: it evaluates on samples"),
+    "constant.diff": ("model(train_x[rows])", "0 * model(train_x[rows])", "nothing", "cheats"),
+    "skipped.diff": ("loss.backward()", "(0 * loss).backward()", "nothing", "cheats: its gradients are zero"),
+    "printed.diff": ("{accuracy:", "{accuracy + 0.4:", "nothing", "only what is printed"),
+}
+
+
 def test_a_fix_that_cheats_is_called_that_and_a_right_one_helps(tmp_path):
-    text = CLIPPING.read_text()
+    text = EVALUATED.read_text()
     (tmp_path / "train.py").write_text(text)
-    good = text.replace("1e-3)", "1.0)")
-    cheat = text.replace("model(x[rows])", "0 * model(x[rows])")
-    for name, new in (("good", good), ("cheat", cheat)):
-        lines = difflib.unified_diff(text.splitlines(True), new.splitlines(True), "a/train.py", "b/train.py")
-        (tmp_path / f"{name}.diff").write_text("".join(lines))
-    told, _ = why(tmp_path, "--try", "good.diff", "--try", "cheat.diff", "train.py", code=1)
+    words = []
+    for name, (old, new, _, _) in PROPOSALS.items():
+        assert old in text
+        lines = text.splitlines(True), text.replace(old, new).splitlines(True)
+        (tmp_path / name).write_text("".join(difflib.unified_diff(*lines, "a/train.py", "b/train.py")))
+        words += ["--try", name]
+    told, _ = why(tmp_path, *words, "--set", "clip=1", "--set", "LR=0.01", "train.py", code=1)
     rows = {row["change"]: row for row in told["trials"]}
-    assert rows["good.diff"]["verdict"] == "helps"
-    assert rows["cheat.diff"]["verdict"] != "helps"
-    assert "cheats" in rows["cheat.diff"]["why"]
+    for name, (_, _, verdict, said) in PROPOSALS.items():
+        assert (rows[name]["verdict"], said in rows[name]["why"]) == (verdict, True), rows[name]
+    assert rows["clip=1"]["verdict"] == "helps", "an option of the script's own"
+    assert rows["LR=0.01"]["verdict"] != "helps", "a constant of the script's own"
+    assert (tmp_path / "train.py").read_text() == text
+
+
+@pytest.mark.exhaustive
+def test_an_earlier_run_is_asked_about_and_its_fix_applied(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(CLIPPING.read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "premortem", "run", "--quiet", "train.py"],
+        cwd=tmp_path,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode in {0, 1, 3}
+    (run,) = (tmp_path / ".premortem" / "runs").glob("*")
+    told, printed = why(tmp_path, "--apply", run, code=1)
+    tried = [row["change"] for row in told["trials"] if row["verdict"] != "skipped"]
+    assert tried[0] == "no-clipping", "what the run has found comes first"
+    assert told["patch"]["verified"]
+    assert "clip_grad_norm_(model.parameters(), 1.0)" in script.read_text()
+    assert printed.index("the run said") < printed.index("as it is")
 
 
 def test_a_script_that_does_not_train_cannot_be_tried(tmp_path):

@@ -151,9 +151,8 @@ class Project:
                 verb += ["--set", setting]
             words = [str(self.inside(script)), *arguments]
             told, done = await self._with_file("--json", verb, words, 90 * minutes + 120, tell)
-        trials = [
-            _trial(each) for each in told.get("trials", ()) if each["verdict"] != "skipped" or each["why"]
-        ]
+        proposed = bool(diffs or settings)
+        trials = [_trial(each) for each in told.get("trials", ()) if _worth(each, proposed=proposed)]
         told.update(trials=[each for each in trials if each], as_is=(told.get("as_is") or {}).get("sentence"))
         return {**told, **done.ending}
 
@@ -233,6 +232,13 @@ def _written(folder: str, diffs: Sequence[str]) -> list[Path]:
     for file, text in zip(files, diffs, strict=True):
         file.write_text(text, encoding="utf-8")
     return files
+
+
+def _worth(trial: Mapping[str, Any], *, proposed: bool) -> bool:
+    """Whoever asks about a fix is told of it, and of what helps besides."""
+    if proposed and trial["question"] != "proposals":
+        return bool(trial["verdict"] == "helps")
+    return bool(trial["verdict"] != "skipped" or trial["question"] == "proposals")
 
 
 def _trial(row: Mapping[str, Any]) -> dict[str, Any]:

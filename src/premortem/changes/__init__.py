@@ -19,6 +19,7 @@ _FILES = """
     zero_grad stepping losses part_detached freezing ownership scheduler mode samples labels augmentation loss_terms
     precision fused channels_last autocast checkpointing compiling deterministic epsilon clipping rate
     weight_decay dropout activation target_shape inputs shuffling initialisation other_optimizers files
+    batch_order batch_norm accumulation plain_optimizers split
 """.split()
 ALL: tuple[type[Change], ...] = tuple(
     thing

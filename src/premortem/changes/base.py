@@ -67,6 +67,11 @@ class RunDescription:
     dropout: float = 0.0  # the highest probability in training
     weight_decay: float = 0.0  # the highest of all groups
     terms: int = 0  # that are added up to make the loss
+    draws: bool = False  # a model draws random numbers in training
+    kept_statistics: bool = (
+        False  # a batch norm that was trained for long is evaluated with statistics it has kept
+    )
+    splits: bool = False  # `random_split` was called, and how well it goes depends on the seed
     stuck: bool = False  # as it is, it does not learn
     diverges: bool = False
 
@@ -127,6 +132,8 @@ class Learning:
     family: str = ""  # of the mistake that it removes; empty for a question, which is never a cause
     mistake: bool = True  # else only a better setting
     same_loss: bool = True  # the loss means what it meant before
+    same_start: bool = False  # with the same weights the loss must be the same one
+    where_stuck: bool = False  # asked only where the script does not learn as it is
     order: int = 5  # of changes that help as much, the lowest is the cause
     least: float = 0.05  # the smallest gain that counts, as a part of the yardstick's scale
     certain: bool = (

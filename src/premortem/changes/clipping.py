@@ -18,8 +18,8 @@ _CLIPS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
 
 
 def _usual(threshold: object) -> str:
-    """Norm 1 where almost nothing was let through; no limit where even that is too low."""
-    return "1.0" if isinstance(threshold, (int, float)) and threshold < 1 else 'float("inf")'
+    """Norm 1 where almost nothing was let through, or where the threshold stands elsewhere; else no limit."""
+    return 'float("inf")' if isinstance(threshold, (int, float)) and threshold >= 1 else "1.0"
 
 
 class Clipping(Change):

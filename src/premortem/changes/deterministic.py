@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from premortem.changes.base import Change, OneStep
+from premortem.changes.base import Change, Learning, OneStep
 from premortem.changes.late import torch
 
 
@@ -14,6 +14,7 @@ class Deterministic(Change):
         gone="The order of summation decides: the step is at the edge of what its type can hold.",
         stays="Not a matter of chance in the kernels.",
     )
+    learning = Learning(title="deterministic kernels", question="precision", where_stuck=True, order=9)
     opening = ("on_gpu", "the step does not run on a GPU")
 
     def put_on(self) -> None:

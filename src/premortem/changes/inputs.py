@@ -61,7 +61,7 @@ class InputsNoise(Change):
     """While it is trained, a model is given noise in the place of its inputs."""
 
     name = "inputs-noise"
-    learning = Learning(title="inputs replaced by noise", question="information")
+    learning = Learning(title="inputs replaced by noise", question="information", where_stuck=True)
     opening = ("targets", "the script compares nothing with labels through the losses of torch.nn.functional")
 
     def put_on(self) -> None:

@@ -18,7 +18,7 @@ class LabelsShuffled(Change):
 
     name = "labels-shuffled"
     harm = _LABELS
-    learning = Learning(title="labels shuffled", question="information")
+    learning = Learning(title="labels shuffled", question="information", where_stuck=True)
     opening = ("targets", f"the script {_LABELS.needs}")
 
     def put_on(self) -> None:

@@ -46,20 +46,25 @@ class SilentTerm(Change):
     """One summand of the loss sends no gradients back. The loss keeps its value, so that it can be compared."""
 
     number: ClassVar[int]
+    least: ClassVar[int] = 2  # terms
 
     @classmethod
     def absent(cls, run: RunDescription) -> str:
-        return "" if run.terms >= max(2, cls.number) else "the loss is not a sum of so many terms"
+        return "" if run.terms >= max(cls.least, cls.number) else "the loss is not a sum of so many terms"
 
     def put_on(self) -> None:
         self.reach.on_backward(self._silenced)
 
     def _silenced(self, loss: torch.Tensor) -> torch.Tensor:
         found = summands(loss)
-        if len(found) >= max(2, self.number):
+        if len(found) >= max(self.least, self.number):
             self.touched += 1
-            found[self.number - 1].register_prehook(_nothing)
+            for node in self.silent(found):
+                node.register_prehook(_nothing)
         return loss
+
+    def silent(self, found: list[Any]) -> list[Any]:
+        return [found[self.number - 1]]
 
 
 _WITHOUT = Learning(title="", question="loss", family="loss-definition", same_loss=False, order=6, least=0.3)
@@ -87,6 +92,39 @@ class ThirdTermSilent(SilentTerm):
     name = "third-term-silent"
     number = 3
     learning = replace(_WITHOUT, title="without the third term of the loss")
+
+
+class LoneTerm(SilentTerm):
+    """One summand of the loss trains alone. Of two it is what the other one without gradients is."""
+
+    least = 3
+
+    def silent(self, found: list[Any]) -> list[Any]:
+        return [node for number, node in enumerate(found, 1) if number != self.number]
+
+
+class FirstTermAlone(LoneTerm):
+    """Only the first term of the loss trains."""
+
+    name = "first-term-alone"
+    number = 1
+    learning = replace(_WITHOUT, title="the first term of the loss alone", order=7, where_stuck=True)
+
+
+class SecondTermAlone(LoneTerm):
+    """Only the second term of the loss trains."""
+
+    name = "second-term-alone"
+    number = 2
+    learning = replace(_WITHOUT, title="the second term of the loss alone", order=7, where_stuck=True)
+
+
+class ThirdTermAlone(LoneTerm):
+    """Only the third term of the loss trains."""
+
+    name = "third-term-alone"
+    number = 3
+    learning = replace(_WITHOUT, title="the third term of the loss alone", order=7, where_stuck=True)
 
 
 def summands(loss: torch.Tensor) -> list[Any]:

@@ -12,6 +12,7 @@ from premortem.changes.edits import with_keyword
 from premortem.changes.late import nn, torch
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
+_FILLING = ("uniform_", "normal_", "bernoulli_", "exponential_")  # what layers begin with is drawn so
 # Groups of ranks have made their buffers for the type that the weights have.
 _KEPT = "Weights that several ranks hold together keep their type."
 
@@ -31,6 +32,8 @@ class Precision(Change):
         points.add(torch.amp.autocast_mode.autocast, "__enter__", self._without_autocast)
         for name in _DRAWING:
             points.add(self.reach.torch, name, _same_draw)
+        for name in _FILLING:
+            points.add(torch.Tensor, name, _same_filling)
         self.reach.on_root(self._widen)
         self.reach.on_root_call(self._called)
         self.reach.on_target(self._cast)
@@ -108,6 +111,15 @@ class Float64(Precision):
         gone="Rounding or range of the type is the cause: in float64 the same step is finite.",
         stays="Not a matter of precision: it fails in float64 too.",
     )
+    learning = Learning(
+        title="float64",
+        question="precision",
+        family="numerics-masked",
+        order=6,
+        least=0.3,
+        where_stuck=True,
+        remedy="find what is lost in 32 bits: a difference of large numbers, a logarithm or a division near 0",
+    )
 
     @classmethod
     def prevented(cls, run: RunDescription) -> str:
@@ -125,3 +137,12 @@ def _same_draw(original: Any) -> Any:
         return original(*args, **{**kwargs, "dtype": torch.float32}).double()
 
     return draw
+
+
+def _same_filling(original: Any) -> Any:
+    def fill(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if tensor.dtype != torch.float64:
+            return original(tensor, *args, **kwargs)
+        return tensor.copy_(original(torch.empty_like(tensor, dtype=torch.float32), *args, **kwargs))
+
+    return fill

@@ -71,7 +71,7 @@ class SameBatch(Change):
 
     name = "same-batch"
     harm = Harm(families=frozenset({"data-order"}), needs="draws no batches from a DataLoader")
-    learning = Learning(title="one batch again and again", question="one batch")
+    learning = Learning(title="one batch again and again", question="one batch", where_stuck=True)
 
     @classmethod
     def absent(cls, run: RunDescription) -> str:

@@ -4,6 +4,10 @@ from premortem.detectors.shared.optimizers import Optimizers
 from premortem.events import RunEnded
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
+NOTHING = (
+    2e-8  # of the weights: a million such steps move them by two per cent, so that a few are enough to say it
+)
+SOON = 12  # steps at one rate, which does not rise: no warm-up
 FAR = 0.02  # of the weights, in all steps together: a model that came this far has learnt
 
 
@@ -22,8 +26,8 @@ class UpdatesTooSmall(Detector):
     Raise the learning rate by factors of ten until an update is about a thousandth of the weights.
 
     ## When it stays silent
-    Weights that were loaded or trained before (fine-tuning may be this gentle), runs of fewer than 100 steps,
-    warm-ups, and any run whose loss falls.
+    Weights that were loaded or trained before (fine-tuning may be this gentle), runs of fewer than 100 steps (12, where a
+    million more would not get anywhere), warm-ups, and any run whose loss falls.
     """
 
     card = Card(
@@ -53,8 +57,9 @@ class UpdatesTooSmall(Detector):
 
 
 def stands_still(motion: Motion) -> bool:
+    hopeless = motion.largest <= NOTHING and motion.rose <= 1
     return (
-        motion.steps >= 100
+        motion.steps >= (SOON if hopeless else 100)
         and len(motion.audits) >= 8
         and motion.fresh
         and motion.pulled
@@ -62,6 +67,6 @@ def stands_still(motion: Motion) -> bool:
         and motion.rates[2] > 0
         and motion.largest <= SMALL
         and motion.steps * motion.largest <= FAR
-        and motion.losses.count >= 50
+        and motion.losses.count >= (SOON if hopeless else 50)
         and motion.losses.gain() < 0.1
     )

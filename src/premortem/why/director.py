@@ -17,19 +17,19 @@ from premortem.changes import RunDescription
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 from premortem.terminal.progress import Progress
-from premortem.why import cheating, questions, verdict, yardsticks
+from premortem.why import cheating, verdict, yardsticks
 from premortem.why import order as orders
 from premortem.why.order import Order, Result
-from premortem.why.verdict import FAILED, HELPS, NO_TIME, NOTHING, SKIPPED, Row
+from premortem.why.verdict import FAILED, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
 
 FEW = 5  # backward passes: of fewer nothing can be said
 _PART = 16  # of the time that one run may take
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
-_TRIALS = 0.8  # of the time, after which no new change is tried: what helped has to be repeated
 _LINES = 12
-_HOPELESS = 0.5  # of the steps, after which a loss far above the one as it is ends a trial
-_EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
+_VARIES = 0.1  # of the scale: how well it goes depends on the seed
+# Parts of the steps, and how far above the run as it is, in parts of the scale, a loss ends a trial there.
+_HOPELESS = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.3))
 
 
 @dataclass(frozen=True)
@@ -120,92 +120,34 @@ class Director:
         done.findings = sorted(loud, key=lambda each: each["severity"] != "error")
         known = {name: value for name, value in first.facts.items() if hasattr(RunDescription, name)}
         known["optimizers"] = tuple(known.get("optimizers", ()))
+        varies = any(done.chance[stick.name] > _VARIES * stick.scale for stick in done.sticks)
+        known["splits"] = bool(known.get("splits")) and (varies or not done.learns)
         done.run = replace(RunDescription(), **known, stuck=not done.learns, diverges=done.diverges)
         return True
 
-    def trials(self) -> None:
-        """Proposals first: somebody waits for them. Then what the facts make likely."""
-        done, options = self.done, self.options
-        loud = [*done.findings, *options.reported]
-        reported = {"names": {each["name"] for each in loud}, "families": {each["family"] for each in loud}}
-        proposed = [
-            Row(each.name, each.name, "proposals", "", why=each.problem) for each in options.proposals
-        ]
-        done.rows += proposed
-        for row, proposal in zip(proposed, options.proposals, strict=True):
-            if not proposal.problem:
-                self.propose(row, proposal)
-            options.tell(row, done)
-        asked = questions.asked(done.run, reported)
-        rows = {
-            each.name: Row(
-                each.name,
-                each.learning.title,
-                each.learning.question,
-                each.learning.family,
-                why=each.skipped,
-                supported=each.supported,
-                learning=each.learning,
-            )
-            for each in asked
-        }
-        done.rows += rows.values()
-        waiting = [rows[each.name] for each in asked if not each.skipped]
-        options.shown.say("")
-        options.shown.count(len(waiting), "changes")
-        while waiting:
-            now, waiting = waiting[: options.jobs], waiting[options.jobs :]
-            for row in [row for row in now if self._needless(row)]:
-                now.remove(row)
-            self._try(now)
-        self._repeat([row for row in done.rows if row.verdict == HELPS and row.learning and row.family])
-
-    def _needless(self, row: Row) -> bool:
-        explained = next((each for each in self.done.rows if _explains(each)), None)
-        if explained is not None and not (row.learning and row.learning.mistake and row.family):
-            row.why = f"explained: {explained.title}"
-        elif self.spent > _TRIALS * self.total:
-            row.why = NO_TIME
-        elif not self.done.sticks:
-            row.why = "nothing here says how well it learns"
-        return bool(row.why)
-
-    def _try(self, rows: Sequence[Row]) -> None:
-        for row, result in zip(rows, self.together([self.order_of(row, 0) for row in rows]), strict=True):
-            self.judge(row, result)
-            self.options.shown.advance()
-            self.options.tell(row, self.done)
-
-    def _repeat(self, helped: Sequence[Row]) -> None:
-        """What helped has to help again: under one more seed where it is far beyond the noise, else under all of them."""
-        likely = sorted(helped, key=lambda row: (not row.supported, -row.gain.size))
-        wanted = [
-            (row, number)
-            for row in likely
-            for number in range(1, 2 if row.gain.sigmas > yardsticks.BEYOND else len(self.done.seeds))
-            if number < len(self.done.seeds)
-        ]
-        results = self.together([self.order_of(row, number) for row, number in wanted])
-        for (row, number), result in zip(wanted, results, strict=True):
-            row.again.append(self._gain_again(row, self.done.seeds[number], result))
-
-    def _gain_again(self, row: Row, as_is: Result, result: Result) -> float:
+    def gain_again(self, row: Row, as_is: Result, result: Result) -> float:
         same = row.learning.same_loss if row.learning is not None else cheating.same_loss(as_is, result)
         gains = yardsticks.compare(self.done.sticks, self.done.chance, as_is, result, same_loss=same)
         return next((each.size for each in gains if each.yardstick == row.gain.yardstick), 0.0)
 
+    def best(self, row: Row, as_is: Result, result: Result) -> float:
+        """The largest gain of a trial that was shorter, as was the run as it is that it is compared with."""
+        same = row.learning is None or row.learning.same_loss
+        gains = yardsticks.compare(self.done.sticks, self.done.chance, as_is, result, same_loss=same)
+        return gains[0].size if gains else 0.0
+
     # -- one trial ------------------------------------------------------------------------
 
-    def order_of(self, row: Row, seed: int) -> Order:
+    def order_of(self, row: Row, seed: int, backwards: int = 0) -> Order:
+        """`backwards`: of a shorter trial."""
         first, done = self.done.first, self.done
-        order = Order(change=row.change, seed=seed, backwards=first.backwards, run=_plain(done.run))
+        order = Order(
+            change=row.change, seed=seed, backwards=backwards or first.backwards, run=_plain(done.run)
+        )
         loss = next((stick for stick in done.sticks if stick.name == "loss"), None)
-        if loss is not None and row.learning is not None and row.learning.same_loss and not done.diverges:
-            above = max(loss.value(each) for each in done.seeds) + 0.5 * loss.scale
-            return replace(
-                order, hopeless_after=max(2 * FEW, int(first.backwards * _HOPELESS)), hopeless_above=above
-            )
-        return order
+        if loss is None or row.learning is None or not row.learning.same_loss or done.diverges:
+            return order
+        return replace(order, hopeless=_hopeless(loss, done.seeds))
 
     def judge(self, row: Row, result: Result) -> None:
         done = self.done
@@ -220,12 +162,19 @@ class Director:
         verdict.judge(row, gains)
         if row.learning is None and (how := cheating.cheats(done.first, result)):
             row.verdict, row.why = NOTHING, f"cheats: {how}"
+        elif row.learning is None and cheating.only_prints(done.first, result):
+            row.verdict = NOTHING
+            row.why = (
+                "the model learns and answers as before, number for number: only what is printed can differ"
+            )
         elif row.learning is None and not same:
             row.why = "the loss is another one from the first step on: it was not compared"
         elif result.hopeless:
-            row.why = "much worse half way: ended there"
+            row.why = "much worse on the way: ended there"
         elif row.change and not result.touched and row.learning is not None:
             row.verdict, row.why = SKIPPED, "it changed nothing here"
+        elif row.learning is not None and row.learning.same_start:
+            row.why = yardsticks.other_start(done.first, result)
 
     def propose(self, row: Row, proposal: Proposal) -> None:
         """A fix from outside, under all seeds at once."""
@@ -238,7 +187,7 @@ class Director:
         self.judge(row, results[0])
         if row.verdict != FAILED:
             row.again = [
-                self._gain_again(row, as_is, result)
+                self.gain_again(row, as_is, result)
                 for as_is, result in zip(done.seeds[1:], results[1:], strict=True)
             ]
 
@@ -267,9 +216,15 @@ class Director:
         return result
 
 
-def _explains(row: Row) -> bool:
-    mistake = row.learning is not None and row.learning.mistake and bool(row.family)
-    return mistake and row.verdict == HELPS and row.gain.size > _EXPLAINED
+def _hopeless(loss: Yardstick, seeds: Sequence[Result]) -> list[list[float]]:
+    """[backward passes, loss]: a trial whose last losses are all above that is far worse than the run as it is was there."""
+    found = []
+    for part, margin in _HOPELESS:
+        at = int(seeds[0].backwards * part)
+        worst = max(loss.value(yardsticks.cut(each, at)) for each in seeds)
+        if at >= 2 * FEW and math.isfinite(worst):
+            found.append([at, worst + margin * loss.scale])
+    return found
 
 
 def _plain(run: RunDescription) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from premortem.errors import JournalError, UsageError
 from premortem.events import Diagnosed
 from premortem.files.untrusted import loads
+from premortem.findings import Severity
 from premortem.journal import schema
 from premortem.journal.folders import HOME, default_folder
 from premortem.journal.later import add
@@ -37,7 +38,7 @@ def run_of(word: str) -> Earlier | None:
     try:
         run = Run(folder)
         meta = run.meta
-        found = [each.to_json() for each in run.findings()]
+        found = [each.to_json() for each in run.findings() if each.severity is not Severity.INFO]
     except JournalError as error:
         raise UsageError(str(error)) from None
     argv = [str(each) for each in meta.get("argv") or ()]

@@ -33,6 +33,7 @@ _CLIPS = ("clip_grad_norm_", "clip_grad_value_")
 _ROWS = 4  # fewer samples say nothing about a feature
 _FAR, _WIDE, _NARROW = 2.0, 5.0, 0.1  # a mean of so many deviations; a deviation above, or below
 _SAME_RATE = 1e-12
+_LONG = 50  # batches, after which statistics that batch norm keeps are those of the data
 
 
 class Facts:
@@ -49,6 +50,7 @@ class Facts:
         self._stepped = False
         self._backwards = 0
         self._steps = 0
+        self._normed: dict[int, int] = {}  # batches that a batch norm was trained on, by what it keeps
 
     def note(self, fact: str, value: Any = True, site: Any = None) -> None:
         self.known[fact] = value
@@ -82,6 +84,7 @@ class Facts:
         for name in ("__sub__", "__rsub__", "sub"):
             reach.instead(torch.Tensor, name, self._subtracted)
         reach.instead(functional, "dropout", self._dropped)
+        reach.instead(functional, "batch_norm", self._norm)
         reach.instead(nn.Module, "load_state_dict", self._noting("loaded"))
         reach.instead(reach.torch, "compile", self._noting("compiled"))
         reach.points.add(torch.amp.autocast_mode.autocast, "__enter__", self._entering, order=reach.order)
@@ -149,9 +152,16 @@ class Facts:
                 strange = any(map(odd, leaves((args, kwargs))))
             if strange:
                 self.note("odd_inputs")
+            self.known.setdefault("device", next(root.parameters()).device.type)
         if root.training != graded and is_sensitive(root):
             self.note("eval_with_gradients" if graded else "train_without_gradients")
-        return run(*args, **kwargs)
+        if self._backwards >= _LOOKS:
+            return run(*args, **kwargs)
+        before = _chance()[0]
+        made = run(*args, **kwargs)
+        if graded and before != _chance()[0]:
+            self.note("draws")
+        return made
 
     def _compared(self, name: str) -> Callable[..., Any]:
         def compared(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -179,6 +189,15 @@ class Facts:
             self.more("dropout", p)
         return original(given, p, training, inplace)
 
+    def _norm(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(original).bind(*args, **kwargs).arguments
+        kept = id(given.get("running_mean"))
+        if given.get("training"):
+            self._normed[kept] = self._normed.get(kept, 0) + 1
+        elif self._normed.get(kept, 0) >= _LONG:
+            self.note("kept_statistics")
+        return original(*args, **kwargs)
+
     def _entering(self, original: Any) -> Any:
         def __enter__(context: Any) -> Any:  # noqa: N807
             if getattr(context, "_enabled", False):
@@ -191,6 +210,7 @@ class Facts:
     # -- data -----------------------------------------------------------------------------
 
     def _watch_loaders(self) -> None:
+        from torch.utils import data
         from torch.utils.data import DataLoader, _utils
 
         def iterating(original: Any) -> Any:
@@ -212,6 +232,8 @@ class Facts:
 
             return fetch
 
+        for owner in (data, data.dataset):
+            self.reach.instead(owner, "random_split", self._noting("splits"))
         points = self.reach.points
         points.add(DataLoader, "__iter__", iterating, order=self.reach.order)
         points.add(_utils.fetch._MapDatasetFetcher, "fetch", fetching)  # noqa: SLF001 - samples are drawn there

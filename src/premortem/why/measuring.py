@@ -46,6 +46,7 @@ class Measuring:
         self.backwards = self.steps = 0
         self._judged = self._equal = 0  # losses, and those whose predictions are the same for all samples
         self.cut = self.hopeless = False
+        self._hopeless = {int(at): above for at, above in order.hopeless}
         self.began: float | None = None  # processor's time at the first backward pass
         self.on_backward: list[Callable[[torch.Tensor], None]] = []
         self._given: torch.Tensor | None = None
@@ -111,10 +112,10 @@ class Measuring:
         else:
             spent = time.process_time() - (self.began or 0.0)
             over = bool(order.seconds) and spent > order.seconds
-        if order.hopeless_after and self.backwards == order.hopeless_after and len(self.losses) == 1:
+        above = self._hopeless.get(self.backwards)
+        if above is not None and len(self.losses) == 1:
             (series,) = self.losses.values()
-            last = series[-_PASSES:]
-            self.hopeless = all(not v < order.hopeless_above for v in last)
+            self.hopeless = all(not value < above for value in series[-_PASSES:])
         if over or self.hopeless:
             self.cut = True
             raise Enough(0)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from premortem.metric_words import COUNTERS, RECORDS, words
 from premortem.terminal.printed_lines import parse
 
+_SERIES = frozenset({"losses", "fits", "norms", "outputs"})
 MOST_LINES = 4000  # printed lines that are read
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    change: str = ""
+    change: str = ""  # or several, as in `sets`
     seed: int = 0
     watched: bool = False  # premortem itself watches: only the first run
     backwards: int = 0  # after so many backward passes it is over; 0: see `seconds`
     seconds: float = 0.0  # of the processor's time, since the first backward pass
-    hopeless_after: int = 0  # backward passes after which a much worse loss ends the trial; 0: never
-    hopeless_above: float = 0.0
+    hopeless: Sequence[Sequence[float]] = ()  # [backward passes, loss]: losses above it end the trial there
     run: Mapping[str, Any] = field(default_factory=dict)  # facts of the run as it is, for the change
     rows: bool = False  # compare the samples of training and evaluation
     files: Mapping[str, str] = field(default_factory=dict)  # sources that are different, by path
@@ -44,6 +44,7 @@ class Result:
     norms: list[float] = field(default_factory=list)  # of all gradients, before each step
     constant: float = 0.0  # the share of losses whose predictions are the same for all samples
     same_rows: float = 0.0  # the share of evaluated samples that are trained on
+    outputs: list[float] = field(default_factory=list)  # of models, in calls without gradients
     backwards: int = 0
     steps: int = 0
     cut: bool = False  # at the limit, and not by itself
@@ -82,5 +83,12 @@ def heard(lines: Iterable[Mapping[str, Any]]) -> Result:
     for line in lines:
         for name, value in line.items():
             if hasattr(result, name):
-                setattr(result, name, value)
+                setattr(result, name, _numbers(value) if name in _SERIES else value)
     return result
+
+
+def _numbers(value: Any) -> Any:
+    """A number that is not finite arrives as a word."""
+    if isinstance(value, dict):
+        return {name: _numbers(each) for name, each in value.items()}
+    return [float(each) for each in value]

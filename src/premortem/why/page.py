@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console as Terminal
 from rich.text import Text
 
-from premortem import __version__, catalog
+from premortem import catalog
 from premortem.changes import of
-from premortem.files.plain import dumps
-from premortem.why import questions, source, verdict
+from premortem.why import sets, source, verdict
 from premortem.why.director import Why
 from premortem.why.verdict import (
     CANNOT_RUN,
@@ -33,7 +32,6 @@ _WIDTH = 34
 _STYLES = {HELPS: "bold green", HURTS: "yellow", FAILED: "dim", NOTHING: "", SKIPPED: "dim"}
 _WORDS = {CAUSE: "bold red", HEALTHY: "bold green", UNKNOWN: "bold yellow", CANNOT_RUN: "bold yellow"}
 _GENERIC = "learns-with-one-change"
-_POINTS = 200  # of a curve in the JSON
 
 
 class Rows:
@@ -41,6 +39,12 @@ class Rows:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
+
+    def before(self, reported: Sequence[Mapping[str, Any]]) -> None:
+        """What an earlier run of it has found."""
+        for each in reported:
+            said = f"{_place(each['where'])}{each['code']} {each['name']}: {each['message']}"
+            self._print("the run said", said, "bold" if each["severity"] == "error" else "")
 
     def as_it_is(self, done: Why) -> None:
         self._print("as it is", as_it_is(done), "bold")
@@ -85,7 +89,7 @@ def row_words(row: Row) -> str:
         return f"{row.verdict}: {row.why}"
     gain = row.gain
     if not gain.yardstick:
-        return "nothing to compare"
+        return f"{row.verdict:<8} {row.why or 'there is no measure to compare'}"
     return f"{row.verdict:<8} {effect(gain)}" + (f" ({row.why})" if row.why else "")
 
 
@@ -152,23 +156,22 @@ def causes(done: Why) -> list[dict[str, Any]]:
     if done.verdict is None:
         return []
     left = list(done.verdict.findings)
-    found = []
+    sure: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    gone: set[str] = set()
     for row in done.verdict.causes:
         same = next((each for each in left if _same(row, each)), None)
         if same is not None:
             left.remove(same)
-        found.append(_proved(row, same, done))
-    return _ordered(found, [_reported(each, done) for each in left])
-
-
-def _ordered(proved: list[dict[str, Any]], reported: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """An error that premortem has measured is more specific than a setting that helps."""
-    settings = {name for name, cls in of("learning").items() if cls.learning and not cls.learning.mistake}
-    sure = [each for each in reported if each["severity"] == "error"]
-    first = [each for each in proved if each["change"] not in settings]
-    last = [each for each in proved if each["change"] in settings]
-    listed = [*first, *sure, *last, *(each for each in reported if each["severity"] != "error")]
-    return [{key: value for key, value in each.items() if key != "severity"} for each in listed]
+        is_sure = same is not None or (row.learning is not None and row.learning.certain)
+        (sure if is_sure else others).append(_proved(row, same, done))
+        gone |= {each["name"] for each in left if row.still is not None and each["name"] not in row.still}
+    # What goes away with a change that helps follows from what was changed. What stays is more specific than something that
+    # helps and that premortem has not seen to be wrong.
+    stays = [_reported(each) for each in left if each["severity"] == "error" and each["name"] not in gone]
+    rest = [_reported(each) for each in left if each["severity"] != "error" and each["name"] not in gone]
+    follows = [_reported(each, follows=True) for each in left if each["name"] in gone]
+    return [*sure, *stays, *others, *rest, *follows]
 
 
 def _same(row: Row, finding: Mapping[str, Any]) -> bool:
@@ -179,7 +182,8 @@ def _same(row: Row, finding: Mapping[str, Any]) -> bool:
 def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, Any]:
     named = row.learning.finding if row.learning is not None else ""
     card = catalog.lookup(named or _GENERIC).card
-    doc = " ".join((of("learning")[row.change].__doc__ or "").partition("\n")[0].split())
+    docs = [of("learning")[name].__doc__ or "" for name in sets.parts(row.change)]
+    doc = " ".join(" ".join(each.partition("\n")[0].split()) for each in docs)
     shown = effect(row.gain)
     chance = done.chance.get(row.gain.yardstick, 0.0)
     said = f"{row.title}: {shown} (chance ±{chance:.2g}), and again under {_seeds(len(row.again))}. Changed: {doc}"
@@ -197,21 +201,20 @@ def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, An
         "message": said + (f" To do: {remedy}" if remedy and same is None else ""),
         "change": row.change,
         "effect": _effect(row.gain, chance),
-        "severity": "error",
     }
 
 
-def _reported(finding: Mapping[str, Any], done: Why) -> dict[str, Any]:
+def _reported(finding: Mapping[str, Any], *, follows: bool = False) -> dict[str, Any]:
+    ending = "It goes away with the change above" if follows else "No change that I have removes it"
     return {
         "code": finding["code"],
         "name": finding["name"],
         "family": finding["family"],
         "certainty": finding["certainty"],
         "where": finding["where"],
-        "message": f"{finding['message'].rstrip('. ')}. No change that I have removes it.",
+        "message": f"{finding['message'].rstrip('. ')}. {ending}.",
         "change": None,
         "effect": None,
-        "severity": finding["severity"],
     }
 
 
@@ -221,93 +224,6 @@ def _seeds(count: int) -> str:
 
 def _effect(gain: Gain, chance: float) -> dict[str, Any]:
     return {"metric": gain.yardstick, "as_is": gain.as_is, "changed": gain.changed, "noise": chance}
-
-
-def record(done: Why) -> str:
-    """FILE.json."""
-    said = done.verdict
-    word = CANNOT_RUN if done.problem or said is None else said.verdict
-    patch = done.patch
-    whole = {
-        "premortem": __version__,
-        "verdict": word,
-        "message": done.problem or (said.sentence if said is not None else "it was interrupted"),
-        "causes": causes(done),
-        "trials": [_trial(row) for row in done.rows],
-        "patch": {key: patch[key] for key in ("diff", "verified", "before", "after")} if patch else None,
-        "notes": [row.change for row in said.notes] if said is not None else [],
-        "as_is": _as_is(done) if done.seeds else None,
-        "questions": tree(done),
-        "interrupted": done.interrupted,
-        "seconds": done.seconds,
-    }
-    return dumps(whole, indent=2) + "\n"
-
-
-def _as_is(done: Why) -> dict[str, Any]:
-    stick = main_stick(done)
-    return {
-        "sentence": as_it_is(done),
-        "learns": done.learns,
-        "diverges": done.diverges,
-        "backwards": done.first.backwards,
-        "seeds": len(done.seeds),
-        "metric": stick.name if stick is not None else None,
-        "noise": done.chance,
-        "curves": [thinned(list(stick.read(each))) for each in done.seeds] if stick is not None else [],
-        "findings": [each["code"] for each in done.findings],
-    }
-
-
-def _trial(row: Row) -> dict[str, Any]:
-    gain = row.gain
-    return {
-        "change": row.change,
-        "title": row.title,
-        "question": row.question,
-        "family": row.family,
-        "verdict": row.verdict,
-        "metric": gain.yardstick or None,
-        "as_is": gain.as_is if gain.yardstick else None,
-        "changed": gain.changed if gain.yardstick else None,
-        "again": row.again,
-        "seconds": round(row.seconds, 2),
-        "why": row.why,
-        "curve": thinned(row.curve),
-    }
-
-
-def tree(done: Why) -> list[dict[str, Any]]:
-    """The questions with their answers and the trials that gave them."""
-    found = []
-    for question in questions.QUESTIONS:
-        rows = [row for row in done.rows if row.question == question.key]
-        tried = [row for row in rows if row.verdict not in {SKIPPED, FAILED}]
-        if question.key == "as it is":
-            answer = (
-                (question.yes if done.learns and not done.diverges else question.no) if done.seeds else ""
-            )
-        elif question.key == "information":
-            worse = any(row.verdict == HURTS for row in tried)
-            answer = (question.yes if worse else question.no) if tried else ""
-        else:
-            helps = any(row.verdict == HELPS for row in tried)
-            answer = (question.yes if helps else question.no) if tried else ""
-        if rows or answer:
-            found.append(
-                {
-                    "question": question.text,
-                    "answer": answer or "not asked",
-                    "trials": [row.change for row in tried],
-                    "skipped": {row.change: row.why for row in rows if row.verdict == SKIPPED},
-                }
-            )
-    return found
-
-
-def thinned(series: list[float]) -> list[float]:
-    apart = max(1, math.ceil(len(series) / _POINTS))
-    return series[::apart]
 
 
 def _first(series: Any) -> float:

@@ -35,18 +35,24 @@ QUESTIONS = (
         "what it learns comes from the data",
         "with other labels or inputs it learns as much",
     ),
+    Question(
+        "neighbours",
+        "does the place of a sample in its batch matter?",
+        "it does: the model mixes the samples of a batch",
+        "each sample is treated by itself",
+    ),
     Question("update", "is the update at fault?", "the update", "not the update"),
     Question("mode", "is the mode at fault, training or evaluation?", "the mode", "not the mode"),
     Question("precision", "is the precision at fault?", "the precision", "not the precision"),
     Question("loss", "is the loss at fault?", "the loss", "not the loss"),
     Question("inputs", "are the inputs at fault?", "the inputs", "not the inputs"),
+    Question("split", "does it matter how samples are split?", "the split", "not the split"),
     Question(
         "initialisation", "do the first weights matter?", "the initialisation", "not the initialisation"
     ),
+    Question("sets", "do two changes together help?", "both of them", "no two of them either"),
     Question("proposals", "do the proposals help?", "a proposal helps", "no proposal helps"),
 )
-# They name no cause by themselves: where a run learns there is nothing that they could rule out.
-_ONLY_WHERE_STUCK = ("one batch", "information")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +91,7 @@ def _asked(
     if learning is None:
         raise ValueError(f"{name} makes nothing learn")
     skipped = cls.absent(run) or cls.prevented(run)
-    if not skipped and learning.question in _ONLY_WHERE_STUCK and not run.stuck:
+    if not skipped and learning.where_stuck and not (run.stuck or run.diverges):
         skipped = "as it is, it learns"
     supported = bool(learning.family) and (
         learning.finding in reported.get("names", ()) or learning.family in reported.get("families", ())

@@ -12,6 +12,7 @@ from premortem.changes import of
 from premortem.lint.diagnostics import Fix, edited
 from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
+from premortem.why import sets
 from premortem.why.director import Director, Proposal, Why
 from premortem.why.verdict import HELPS, Row
 
@@ -34,10 +35,17 @@ _FACTS = {
     "no-augmentation": "augments",
     "no-dropout": "dropout",
     "eager": "compiled",
+    "batch-norm-on-batch": "kept_statistics",
+    "another-split": "splits",
+    "plain-adam": "rate",
+    "plain-sgd": "rate",
     "loss-sign-flipped": "negative_loss",
     "first-term-silent": "terms",
+    "first-term-alone": "terms",
     "second-term-silent": "terms",
+    "second-term-alone": "terms",
     "third-term-silent": "terms",
+    "third-term-alone": "terms",
 }
 _OF_THE_RATE = ("rate-", "no-weight-decay")
 
@@ -49,8 +57,9 @@ def where(row: Row, done: Why) -> dict[str, Any]:
         place = [path, source.data[: min(edit.start for edit in fix.edits)].count(b"\n") + 1]
         break
     if not place:
-        fact = "rate" if row.change.startswith(_OF_THE_RATE) else _FACTS.get(row.change, "")
-        if row.change == "fresh-gradients" and fact not in done.first.where:
+        change = sets.parts(row.change)[0]
+        fact = "rate" if change.startswith(_OF_THE_RATE) else _FACTS.get(change, "")
+        if change == "fresh-gradients" and fact not in done.first.where:
             fact = "cleared_before_step"
         place = done.first.where.get(fact) or [None, None]
     return {"file": place[0], "line": place[1], "module": None, "parameter": None}
@@ -58,18 +67,18 @@ def where(row: Row, done: Why) -> dict[str, Any]:
 
 def edits(change: str, files: Iterable[str]) -> Iterable[tuple[str, Source, Fix]]:
     """The files in which the change has a place."""
-    cls = of("learning").get(change)
-    make = cls.edit if cls is not None else None
-    if make is None:
+    makes = [cls.edit for name in sets.parts(change) if (cls := of("learning").get(name)) is not None]
+    if not makes or None in makes:
         return
     for path in list(files)[:_MOST]:
         try:
             source = Source.read(path, Path(path).read_bytes())
-            fix = make(source)
+            fixes = [make(source) for make in makes if make is not None]
         except (OSError, Unreadable):
             continue
-        if fix is not None:
-            yield path, source, fix
+        made = [edit for fix in fixes if fix is not None for edit in fix.edits]
+        if made:
+            yield path, source, Fix(tuple(made), safe=False)
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str], root: Path) -> str:

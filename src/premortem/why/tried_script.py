@@ -15,12 +15,13 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from premortem.changes import RunDescription, of
+from premortem.changes import Change, RunDescription, of
 from premortem.program.running import Ending
 from premortem.run.options import RunOptions
 from premortem.run.supervision import Supervision
 from premortem.scriptrun.script_process import Played
 from premortem.terminal.console import Console
+from premortem.why import sets
 from premortem.why.order import Order
 
 FINDINGS = "findings.json"
@@ -42,13 +43,20 @@ def play(played: Played) -> None:
     seeds.shift(order.seed)
     supervision = _supervise(played, order) if order.watched else None
     session = supervision.session if supervision is not None else None
-    reach = Reach(ours=lambda: bool(session is not None and session.looking))
+
+    def ours() -> bool:
+        return bool(session is not None and session.looking)
+
+    reach = Reach(ours=ours)
     apart = (lambda: session.looking_at("why")) if session is not None else nullcontext
-    facts = change = None
+    facts = None
+    changes: list[Change] = []
     if order.change:
-        known = {**order.run, "optimizers": tuple(order.run.get("optimizers", ()))}
-        change = of("learning")[order.change](reach, RunDescription(device="cpu", **known))
-        change.put_on()
+        known = {"device": "cpu", **order.run, "optimizers": tuple(order.run.get("optimizers", ()))}
+        run = RunDescription(**known)
+        changes = [of("learning")[name](Reach(ours=ours), run) for name in sets.parts(order.change)]
+        for change in changes:
+            change.put_on()
     elif order.watched:
         facts = Facts(reach, apart)
         facts.install()
@@ -62,9 +70,9 @@ def play(played: Played) -> None:
     ending = program.run()
     names = ("losses", "fits", "norms", "backwards", "steps", "cut", "hopeless", "constant", "step_seconds")
     played.tell(**{name: getattr(measuring, name) for name in names})
-    played.tell(same_rows=rows.share)
-    if change is not None:
-        played.tell(touched=change.touched)
+    played.tell(same_rows=rows.share, outputs=rows.outputs)
+    if changes:
+        played.tell(touched=min(change.touched for change in changes))
     if facts is not None:
         loaded = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
         files = {each for each in loaded if each.endswith(".py") and is_user_code(each)}

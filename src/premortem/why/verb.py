@@ -29,8 +29,9 @@ def run(options: argparse.Namespace, command: Command) -> int:
 
     from premortem.terminal.interruption import exit_code
     from premortem.terminal.progress import progress
-    from premortem.why import earlier, page, proposals, source
+    from premortem.why import earlier, page, proposals, record, source
     from premortem.why.director import Director, Why, WhyOptions
+    from premortem.why.rounds import Rounds
 
     argv, cwd, reported = _asked(command)
     proposed = proposals.read(options.fixes or [], options.settings or [], argv, cwd)
@@ -38,6 +39,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
     if not terminal.is_terminal:
         terminal.width = 140
     rows = page.Rows(terminal)
+    rows.before(reported)
     done, interrupted = Why(), None
     try:
         with progress("why", quiet=options.quiet) as shown:
@@ -58,11 +60,11 @@ def run(options: argparse.Namespace, command: Command) -> int:
             with director.run:
                 if director.as_it_is():
                     rows.as_it_is(done)
-                    director.trials()
+                    Rounds(director).run()
                     page.conclude(done)
                     source.verify(director, done, proposed)
                     done.seconds = director.spent
-                    earlier.keep(director, page.record(done), command.target)
+                    earlier.keep(director, record.record(done), command.target)
     except KeyboardInterrupt as error:
         interrupted, done.interrupted = error, True
     page.show_end(done, terminal)
@@ -85,10 +87,10 @@ def _asked(command: Command) -> tuple[list[str], Path, list[dict[str, Any]]]:
 
 
 def _write(options: argparse.Namespace, done: Any) -> None:
-    from premortem.why import page
+    from premortem.why import record
 
     if options.json is not None:
-        private.write_text(options.json, page.record(done))
+        private.write_text(options.json, record.record(done))
     patch = done.patch
     if patch is None:
         return

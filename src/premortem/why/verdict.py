@@ -39,12 +39,18 @@ class Row:
     why: str = ""
     supported: bool = False
     learning: Learning | None = None
+    still: set[str] | None = (
+        None  # names of what premortem reports with the change; None where it did not watch
+    )
     curve: list[float] = field(default_factory=list)  # of the loss
 
     @property
     def repeated(self) -> bool:
-        least = self.learning.least if self.learning is not None else _HARM
-        return bool(self.again) and min(self.again) > least
+        return bool(self.again) and min(self.again) > least_of(self)
+
+
+def least_of(row: Row) -> float:
+    return row.learning.least if row.learning is not None else _HARM
 
 
 def judge(row: Row, gains: Sequence[Gain]) -> None:
@@ -179,9 +185,17 @@ def refuted(finding: Mapping[str, Any], rows: Sequence[Row]) -> bool:
 
 def _ruled_out(rows: Sequence[Row]) -> str:
     told = {row.question: row for row in rows if row.verdict != SKIPPED}
-    batch = told.get("one batch")
-    if batch is None:
-        return ""
-    if batch.verdict == HELPS:
-        return "One batch can be memorised, so model, loss and update work: look at the data."
-    return "Not even one batch can be memorised, so it is not the data: look at the model, the loss and the update."
+    batch, neighbours = told.get("one batch"), told.get("neighbours")
+    said = []
+    if batch is not None and batch.verdict == HELPS:
+        said.append("One batch can be memorised, so model, loss and update work: look at the data.")
+    elif batch is not None:
+        said.append(
+            "Not even one batch can be memorised, so it is not the data: look at the model, the loss and the update."
+        )
+    if neighbours is not None and neighbours.why:
+        said.append(
+            f"With the samples of a batch in another order {neighbours.why}: if the first dimension is the batch, the model "
+            "mixes samples (a view or a softmax over the wrong dimension)."
+        )
+    return " ".join(said)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from premortem.metric_words import EVALUATED, SCORES, direction, words
 from premortem.why.order import Result
@@ -25,6 +25,7 @@ _NEARLY = 0.8
 _FEW, _MANY = 3, 10  # values before something is a series; before its mean over the run means something
 _SHARE = 0.2  # of all backward passes, for a line to count; of a series, for its end
 _REWARDS = frozenset({"reward", "rewards", "return", "returns", "score"})
+_ROUNDING = 1e-3  # of a loss: sums in another order differ by less
 _PERCENT = 1.5  # a share that is higher was printed in percent
 # Named after errors in the units of the target, which stay what they are when the loss is another one.
 _OWN_SCALE = frozenset({"mae", "rmse", "err", "error", "wer", "cer", "mape"})
@@ -94,6 +95,31 @@ def yardsticks(first: Result) -> list[Yardstick]:
         if len(first.fits.get("train", ())) >= _MANY:
             found.append(_of_fit("train", whole=True))
     return found + [each for name, values in first.printed.items() for each in _of_print(name, values)]
+
+
+def cut(result: Result, backwards: int) -> Result:
+    """What was known of it after so many backward passes."""
+    part = min(1.0, backwards / max(1, result.backwards))
+
+    def shorter(kinds: Mapping[str, list[float]]) -> dict[str, list[float]]:
+        return {name: series[: math.ceil(len(series) * part)] for name, series in kinds.items()}
+
+    return replace(
+        result,
+        losses=shorter(result.losses),
+        fits=shorter(result.fits),
+        printed=shorter(result.printed),
+        backwards=int(result.backwards * part),
+    )
+
+
+def other_start(as_is: Result, changed: Result) -> str:
+    """What differs where nothing may: two runs that have made the same first step."""
+    for line in loss_lines(as_is):
+        before, after = as_is.losses[line][1], changed.losses.get(line, [math.nan] * 2)[1]
+        if abs(after - before) > _ROUNDING * max(abs(before), _ROUNDING):
+            return f"the same weights have another loss, {after:.4g} instead of {before:.4g}"
+    return ""
 
 
 def loss_lines(result: Result) -> list[str]:

@@ -19,6 +19,7 @@ class Run:
     at: Site | None
     since: int
     window: bool
+    model: int = 0
     steps: int = 0
     anew: int = 0  # steps with another tensor object than the step before
     others: bool = False  # other inputs of this size came at this line before
@@ -68,6 +69,7 @@ class Runs:
                 forward.at,
                 forward.step,
                 forward.window,
+                forward.model,
                 others=same_place,
             )
         run.steps += 1

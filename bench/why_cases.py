@@ -1,0 +1,133 @@
+"""The scripts that `bench/why.py` asks about, each with the families that are right; none for a healthy one."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from split import half_of
+
+from premortem import changes
+
+ROOT = Path(__file__).resolve().parent.parent
+CASEBOOK = ROOT / "casebook"
+DRILLED = ROOT / "bench" / "results" / "drill.json"
+SETS = ("twins", "exam", "forum", "casebook", "mutants", "healthy")
+# Families of faults that show in how a model learns; the others are about files, memory, time, other processes.
+LEARNING = frozenset(
+    "optimizer-ownership grad-flow update-order accumulation scheduler lr eval-mode eval-stale data-labels data-order "
+    "data-augment data-scale shape init-saturation vanishing exploding clipping weight-decay loss-definition config "
+    "numerics-masked numerics-overflow".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    set: str
+    name: str
+    words: tuple[str, ...]  # the script and its arguments
+    right: tuple[str, ...] = ()
+    fault: str = ""  # of the casebook's: put into a copy first
+
+    @property
+    def part(self) -> str:
+        return half_of(self.name, "why")
+
+    def staged(self, folder: str) -> tuple[str, ...]:
+        """The words, where the script is a copy with the fault in it."""
+        if not self.fault:
+            return self.words
+        sys.path.insert(0, str(CASEBOOK))
+        from common.faults import stage  # type: ignore[import-not-found]
+
+        return (str(stage(Path(self.words[0]).parent, self.fault, Path(folder))), *self.words[1:])
+
+
+def cases(shared: Path | None) -> Iterator[Case]:
+    twins = ROOT / "tests" / "twins"
+    for manifest in sorted(twins.glob("manifest_*.json")):
+        yield from _listed("twins", twins, manifest)
+    for name, folder in (("exam", "exam"), ("forum", "exam/forum")):
+        if shared is not None and (shared / folder / "manifest.json").exists():
+            yield from _listed(name, shared / folder, shared / folder / "manifest.json")
+    for path in sorted((ROOT / "tests" / "why" / "healthy").glob("*.py")):
+        yield Case(set="healthy", name=f"healthy/{path.name}", words=(str(path),))
+    for case in sorted(path.parent for path in CASEBOOK.glob("*/drill.txt")):
+        words = (str(case / "train.py"), *(case / "drill.txt").read_text().split())
+        yield Case(set="healthy", name=f"healthy/{case.name}", words=words)
+        yield from _faults(case)
+        yield from _mutants(case, words)
+
+
+def _listed(name: str, folder: Path, manifest: Path) -> Iterator[Case]:
+    for entry in json.loads(manifest.read_text()):
+        buggy = entry["set"] == "buggy"
+        path = folder / entry["file"]
+        if path.exists() and (not buggy or entry["category"] in LEARNING):
+            right = (entry["category"], *entry.get("also", ()), *entry.get("near", ())) if buggy else ()
+            yield Case(set=name, name=f"{name}/{entry['file']}", words=(str(path),), right=right)
+
+
+def _faults(case: Path) -> Iterator[Case]:
+    """Those that show in how it learns: a story says that `run` has to see it."""
+    for path in sorted(case.glob("faults/*/story.json")):
+        told: dict[str, Any] = json.loads(path.read_text())
+        right = tuple(each for each in told["expect"]["families"] if each in LEARNING)
+        if right and told["verb"] == "run":
+            words = (
+                str(case / "train.py"),
+                *told.get("arguments", ()),
+                *(case / "drill.txt").read_text().split(),
+            )
+            fault = path.parent.name
+            yield Case(
+                set="casebook", name=f"casebook/{case.name}/{fault}", words=words, right=right, fault=fault
+            )
+
+
+def _mutants(case: Path, words: tuple[str, ...]) -> Iterator[Case]:
+    """Those of which `bench/drill.py` has seen that they change this training."""
+    drilled = json.loads(DRILLED.read_text())["cases"].get(case.name, {"mutants": ()})
+    works = {each["name"] for each in drilled["mutants"] if each["took_effect"]}
+    for name, cls in changes.of("harm").items():
+        if name in works and cls.harm is not None and cls.harm.families & LEARNING and not cls.harm.kills:
+            driver = str(ROOT / "bench" / "why_mutant.py")
+            yield Case(
+                set="mutants",
+                name=f"mutants/{case.name}/{name}",
+                words=(driver, name, *words),
+                right=tuple(sorted(cls.harm.families)),
+            )
+
+
+def in_order(chosen: list[Case], seed: int) -> list[Case]:
+    """By chance, two with a fault to one healthy, so that a bench that is cut off is a fair sample."""
+    draw = random.Random(seed)
+    chosen = sorted(chosen, key=lambda case: case.name)
+    draw.shuffle(chosen)
+    faulty, healthy = [each for each in chosen if each.right], [each for each in chosen if not each.right]
+    places = [(place / 2, case) for place, case in enumerate(faulty)]
+    places += [(place + 0.6, case) for place, case in enumerate(healthy)]
+    return [case for _, case in sorted(places, key=lambda each: each[0])]
+
+
+def make_data(chosen: list[Case]) -> None:
+    """Once for all: what a trial writes is thrown away."""
+    scripts = {word for case in chosen for word in case.words if word.endswith("train.py")}
+    with tempfile.TemporaryDirectory() as folder:
+        waiting = []
+        for script in sorted(scripts):
+            words = (Path(script).parent / "drill.txt").read_text().split()
+            out = ["--epochs", "1", "--out", str(Path(folder, Path(script).parent.name))]
+            waiting.append(
+                subprocess.Popen([sys.executable, script, *words, *out], stdout=subprocess.DEVNULL)
+            )
+        for process in waiting:
+            process.wait()

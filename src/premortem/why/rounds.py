@@ -1,0 +1,183 @@
+"""Which trials are made, in rounds: each spends its time on what the one before has left open.
+
+proposals   first: someone waits for them
+a third     only where there is not the time for all: every change for a third of the steps, and the better half goes on
+whole       what the facts make likely first, until a mistake explains what was seen
+again       what helped, under other seeds
+sets        of two changes, where no single one helps and the script does not learn
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+from premortem.why import questions, sets, verdict, yardsticks
+from premortem.why.director import FEW, Director
+from premortem.why.verdict import HELPS, NO_TIME, NOTHING, Row
+
+_TRIALS = 0.8  # of the time, after which no new change is tried: what helped has to be repeated
+_EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
+_SHORT = 3  # a first round has this part of the steps
+_FEW_CHANGES = 4  # are not worth a round
+_MOST_SETS = 6
+
+
+class Rounds:
+    def __init__(self, director: Director) -> None:
+        self.director, self.done, self.options = director, director.done, director.options
+
+    def run(self) -> None:
+        self._proposals()
+        waiting = self._questions()
+        self.options.shown.say("")
+        waiting = self._halved(waiting)
+        self.options.shown.count(len(waiting), "changes")
+        self._whole(waiting)
+        self._again([row for row in self.done.rows if row.verdict == HELPS and row.learning and row.family])
+        self._sets()
+
+    def _proposals(self) -> None:
+        done, options = self.done, self.options
+        proposed = [
+            Row(each.name, each.name, "proposals", "", why=each.problem) for each in options.proposals
+        ]
+        done.rows += proposed
+        for row, proposal in zip(proposed, options.proposals, strict=True):
+            if not proposal.problem:
+                self.director.propose(row, proposal)
+            options.tell(row, done)
+
+    def _questions(self) -> list[Row]:
+        loud = [*self.done.findings, *self.options.reported]
+        reported = {"names": {each["name"] for each in loud}, "families": {each["family"] for each in loud}}
+        asked = questions.asked(self.done.run, reported)
+        rows = [
+            Row(
+                each.name,
+                each.learning.title,
+                each.learning.question,
+                each.learning.family,
+                why=each.skipped,
+                supported=each.supported,
+                learning=each.learning,
+            )
+            for each in asked
+        ]
+        self.done.rows += rows
+        return [row for row in rows if not row.why]
+
+    # -- a third --------------------------------------------------------------------------
+
+    @property
+    def _left(self) -> float:
+        return _TRIALS * self.director.total - self.director.spent
+
+    def _halved(self, waiting: list[Row]) -> list[Row]:
+        """All of them when there is time. Else the better half of those that a part of the steps can judge."""
+        done = self.done
+        seconds = statistics.median([each.seconds for each in done.seeds[1:] or done.seeds])
+        rounds = math.ceil(len(waiting) / self.options.jobs)
+        short = done.first.backwards // _SHORT
+        open_ended = [row for row in waiting if row.family and not row.supported and not _certain(row)]
+        stepping = done.first.step_seconds * done.first.backwards
+        scarce = (
+            rounds * seconds > self._left and stepping > seconds / 2
+        )  # else a start costs as much as the steps
+        if not scarce or short < 2 * FEW or len(open_ended) < _FEW_CHANGES or not done.sticks:
+            return waiting
+        self.options.shown.count(len(open_ended), "changes for a third of the steps")
+        as_is = yardsticks.cut(done.first, short)
+        known: list[tuple[float, Row]] = []
+        for place in range(0, len(open_ended), self.options.jobs):
+            if self._left < len(open_ended) / 2 * seconds / self.options.jobs:
+                break  # the better half needs as much
+            now = open_ended[place : place + self.options.jobs]
+            results = self.director.together([self.director.order_of(row, 0, short) for row in now])
+            for row, result in zip(now, results, strict=True):
+                self.options.shown.advance()
+                row.seconds += result.seconds
+                if not result.failed and result.losses != as_is.losses:  # else it has not acted yet
+                    known.append((self.director.best(row, as_is, result), row))
+        known.sort(key=lambda each: -each[0])
+        for size, row in known[math.ceil(len(known) / 2) :]:
+            if size < verdict.least_of(row):
+                row.verdict, row.why = NOTHING, "no better after a third of the steps: ended there"
+                self.options.tell(row, done)
+        return [row for row in waiting if not row.why]
+
+    # -- whole ----------------------------------------------------------------------------
+
+    def _whole(self, waiting: list[Row]) -> None:
+        jobs = self.options.jobs
+        while waiting:
+            now, waiting = waiting[:jobs], waiting[jobs:]
+            self._try([row for row in now if not self._needless(row)])
+
+    def _needless(self, row: Row) -> bool:
+        explained = next((each for each in self.done.rows if _explains(each)), None)
+        if explained is not None and not (row.learning and row.learning.mistake and row.family):
+            row.why = f"explained: {explained.title}"
+        elif self._left < 0:
+            row.why = NO_TIME
+        elif not self.done.sticks:
+            row.why = "nothing here says how well it learns"
+        return bool(row.why)
+
+    def _try(self, rows: Sequence[Row]) -> None:
+        results = self.director.together([self.director.order_of(row, 0) for row in rows])
+        for row, result in zip(rows, results, strict=True):
+            self.director.judge(row, result)
+            self.options.shown.advance()
+            self.options.tell(row, self.done)
+
+    def _again(self, helped: Sequence[Row]) -> None:
+        """What helped has to help again: under one more seed where it is far beyond the noise, else under all of them."""
+        likely = sorted(helped, key=lambda row: (not row.supported, -row.gain.size))
+        wanted = [
+            (row, number)
+            for row in likely
+            for number in range(1, 2 if row.gain.sigmas > yardsticks.BEYOND else len(self.done.seeds))
+            if number < len(self.done.seeds)
+        ]
+        orders = [self.director.order_of(row, number) for row, number in wanted]
+        if any(
+            each["severity"] == "error" for each in self.done.findings
+        ):  # does it go away with the change?
+            orders = [
+                replace(order, watched=True, folder=f"again-{place}") for place, order in enumerate(orders)
+            ]
+        for (row, number), result in zip(wanted, self.director.together(orders), strict=True):
+            row.again.append(self.director.gain_again(row, self.done.seeds[number], result))
+            found = {each["name"] for each in result.findings} if result.ended else None
+            row.still = found if row.still is None or found is None else row.still | found
+
+    # -- sets -----------------------------------------------------------------------------
+
+    def _sets(self) -> None:
+        """The smallest set that makes it learn, where it does not, and no single change did."""
+        done = self.done
+        learns = done.learns and not done.diverges
+        measured = any(each["severity"] == "error" for each in done.findings)
+        if learns or measured or not done.sticks or verdict.ranked(done.rows, learns=False):
+            return
+        asked = sets.pairs(done.rows)[:_MOST_SETS]
+        self.options.shown.count(len(asked), "pairs of changes")
+        for place in range(0, len(asked), self.options.jobs):
+            now = asked[place : place + self.options.jobs]
+            if self._left < 0 or any(row.verdict == HELPS for row in asked):
+                break
+            done.rows += now
+            self._try(now)
+        self._again([row for row in asked if row.verdict == HELPS])
+
+
+def _certain(row: Row) -> bool:
+    return row.learning is not None and row.learning.certain
+
+
+def _explains(row: Row) -> bool:
+    mistake = row.learning is not None and row.learning.mistake and bool(row.family)
+    return mistake and row.verdict == HELPS and row.gain.size > _EXPLAINED
