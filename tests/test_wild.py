@@ -28,7 +28,20 @@ split, made_data, one_run = part("split"), part("wild/made_data"), part("wild/on
 MISTAKES, planted = part("wild/mistakes").MISTAKES, part("wild/mistakes").planted
 LISTED = one_run.scripts()
 LICENCES = {"MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "GPL-3.0", "CC-BY-NC-4.0", "none stated"}
-KEYS = {"name", "repo", "commit", "licence", "file", "args", "data", "edits", "stands_in", "needs", "plant", "under"}
+KEYS = {
+    "name",
+    "repo",
+    "commit",
+    "licence",
+    "file",
+    "args",
+    "data",
+    "edits",
+    "stands_in",
+    "needs",
+    "plant",
+    "under",
+}
 
 SCRIPT = """
 import torch

@@ -83,7 +83,10 @@ class Losses:
         target = "target" if "target" in names else None
 
         def after(note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
-            bound = {**dict(zip(names, args, strict=False)), **kwargs}  # as `bind`: it was called, so they fit
+            bound = {
+                **dict(zip(names, args, strict=False)),
+                **kwargs,
+            }  # as `bind`: it was called, so they fit
             given, wanted = bound.get("input"), bound.get(target) if target else None
             if isinstance(given, torch.Tensor) and isinstance(wanted, torch.Tensor):
                 # One call may be made of others (cross_entropy of nll_loss on old versions).

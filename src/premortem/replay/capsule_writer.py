@@ -18,6 +18,7 @@ import torch
 from premortem import __version__
 from premortem.replay.collect import Taken, collect, gradients, sealed
 from premortem.replay.how_started import how_started, versions
+from premortem.replay.tensor_file import step_back
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -110,6 +111,7 @@ class Capsules:
 
     def _store(self, taken: Taken, path: Path, told: bool) -> None:
         """In a thread of its own: nothing of the run is touched here but the copies."""
+        step_back()
         try:
             capsule = sealed(taken)
             capsule.manifest = {
