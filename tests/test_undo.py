@@ -80,9 +80,9 @@ def to_rest(attachment, model, optimizer):
 
 
 def transactions(attachment, monkeypatch):
-    guard, made = attachment.guard, []
-    original = guard._judge
-    monkeypatch.setattr(guard, "_judge", lambda given: made.append(given) or original(given))
+    judgement, made = attachment.guard.judgement, []
+    original = judgement.judge
+    monkeypatch.setattr(judgement, "judge", lambda given: made.append(given) or original(given))
     return made
 
 

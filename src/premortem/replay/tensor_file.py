@@ -74,9 +74,9 @@ def write(tensors: dict[str, torch.Tensor], path: Path) -> str:
     text += b" " * (-len(text) % 8)
     total = hashlib.sha256()
     with private.opened(path, "wb", buffering=0) as file:
-        for block in (len(text).to_bytes(8, "little"), text):
-            file.write(block)
-            total.update(block)
+        start = len(text).to_bytes(8, "little") + text
+        put(file.fileno(), memoryview(start))
+        total.update(start)
         for _, tensor in ordered:
             for block in blocks(tensor):
                 put(file.fileno(), block)
