@@ -9,6 +9,7 @@ import torch
 from torch import nn, optim
 
 from premortem.actions import undo
+from premortem.actions.launch_graphs import Repeated
 from premortem.events import StepRefused
 from premortem.probes.stats import Held
 from tests.heard import hearing
@@ -33,8 +34,25 @@ def rested(monkeypatch):
 
     monkeypatch.setattr("premortem.probes.stats.Held", Elsewhere)
     monkeypatch.setattr(undo, "room_for", lambda live: True)
-    monkeypatch.setattr(undo, "Repeated", lambda work, device: work)
     with hearing() as (heard, watcher):
+        session = watcher._attachment.session
+
+        class Graph:
+            """What was captured runs without Python, so no layer of ours hears it."""
+
+            def __init__(self, repeated):
+                self.work = repeated._work
+
+            def replay(self):
+                before, session.looking = session.looking, True
+                with torch.no_grad():
+                    self.work()
+                session.looking = before
+
+        def captured(repeated):
+            return Graph(repeated)
+
+        monkeypatch.setattr(Repeated, "_captured", captured)
         yield heard, watcher._attachment
 
 
@@ -62,9 +80,9 @@ def to_rest(attachment, model, optimizer):
 
 
 def transactions(attachment, monkeypatch):
-    guard, made = attachment.guard, []
-    original = guard._judge
-    monkeypatch.setattr(guard, "_judge", lambda given: made.append(given) or original(given))
+    judgement, made = attachment.guard.judgement, []
+    original = judgement.judge
+    monkeypatch.setattr(judgement, "judge", lambda given: made.append(given) or original(given))
     return made
 
 

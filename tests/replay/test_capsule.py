@@ -1,5 +1,6 @@
 """A capsule: whole or not at all, no secrets, no code, and one clear sentence when something is wrong with it."""
 
+import hashlib
 import json
 import pickle
 import shutil
@@ -178,3 +179,28 @@ def test_what_only_one_rank_has_seen_is_not_offered_for_a_replay():
     assert _seen_by_all("gradient", optimizer)
     weight.grad[1] = float("nan")
     assert _seen_by_all("loss", optimizer)  # averaged, it is in the gradients of all
+
+
+def test_a_file_of_tensors_is_read_by_the_library_bit_for_bit(tmp_path):
+    """It is written by premortem itself, block by block: the library holds Python's lock while it writes."""
+    from safetensors.torch import load_file
+
+    from premortem.replay import tensor_file
+
+    tensors = {
+        "large": torch.randn(700_001),
+        "empty": torch.zeros(0, 3),
+        "one": torch.tensor(True),
+        "narrow": torch.randn(5, 3).to(torch.bfloat16),
+        "numbers": torch.arange(7),
+        "odd": torch.tensor([float("nan"), -0.0, float("inf")], dtype=torch.float64),
+    }
+    path = tmp_path / "some.safetensors"
+    total = tensor_file.write(tensors, path)
+    assert total == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert path.stat().st_mode & 0o077 == 0
+    found = load_file(path)
+    assert found.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert (found[name].dtype, found[name].shape) == (tensor.dtype, tensor.shape)
+        assert torch.equal(found[name].reshape(-1).view(torch.uint8), tensor.reshape(-1).view(torch.uint8))

@@ -16,16 +16,16 @@ class Repeated:
         self._work = work
         self._device = device
         self._times = 0
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self.graph: torch.cuda.CUDAGraph | None = None  # once there is one
 
     def __call__(self) -> None:
         self._times += 1
         if self._times == 2:
-            self._graph = self._captured()
-        if self._graph is None:
+            self.graph = self._captured()
+        if self.graph is None:
             self._work()
         else:
-            self._graph.replay()
+            self.graph.replay()
 
     def _captured(self) -> torch.cuda.CUDAGraph | None:
         graph = torch.cuda.CUDAGraph()

@@ -81,7 +81,8 @@ class Shadow:
         self._places = (0, 0)
         self._pieces = False
         self._live: list[torch.Tensor] = []
-        self._steps: list[torch.Tensor] = []  # counters on the host that every step adds one to,
+        self.gained: list[Gained] = []  # by every step, of counters on the host, where that is known
+        self._steps: list[torch.Tensor] = []  # those counters,
         self._counters: list[torch.Tensor] = []  # and numbers there of which that is not known
         self._counted: list[torch.Tensor] = []
         self._flag = torch.empty(())
@@ -133,11 +134,29 @@ class Shadow:
         self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
         return True
 
-    def ready(self, optimizer: torch.optim.Optimizer) -> bool:
+    def copies(self, optimizer: torch.optim.Optimizer) -> bool:
         """`remember`, where that is one launch; False, and nothing was done, where it is more."""
-        if self.large or not self._live or self._counters or not self._roomy or self._outgrown(optimizer):
+        copy = self._copy
+        if (
+            self.large
+            or self._counters
+            or not isinstance(copy, Repeated)
+            or not isinstance(self._put_back, Repeated)
+        ):
             return False
-        self._copy()
+        if copy.graph is None or self._put_back.graph is None or self._outgrown(optimizer):
+            return False
+        copy.graph.replay()
+        return True
+
+    def puts_back(self, optimizer: torch.optim.Optimizer, flag: torch.Tensor) -> bool:
+        """`undo_where`, after `copies`: two launches, and `gained` is what counters on the host have gained. False, and
+        nothing was done, if this step has made new state."""
+        put_back = self._put_back
+        if not isinstance(put_back, Repeated) or put_back.graph is None or self._size != size_of(optimizer):
+            return False
+        self._flag.copy_(flag)
+        put_back.graph.replay()
         return True
 
     def undo_where(self, flag: torch.Tensor) -> list[Gained]:
@@ -148,7 +167,7 @@ class Shadow:
             return []
         self._flag.copy_(flag)
         self._put_back()
-        gained: list[Gained] = [(self._steps, 1)] if self._steps else []
+        gained = list(self.gained)
         if self._counters:
             gained.append((self._counters, list(torch._foreach_sub(self._counters, self._counted))))
         if self._size != size_of(optimizer):  # state that this step has made begins at 0
@@ -181,6 +200,7 @@ class Shadow:
         self._live, self._copy, self._put_back = [], nothing, nothing  # what there was need not be kept
         live, steps, counters = tensors_of(optimizer)
         self._steps, self._counters = (steps, counters) if self._sure else ([], [*steps, *counters])
+        self.gained = [(self._steps, 1)] if self._steps else []
         self._roomy = room_for(live)
         if self._roomy:
             self._pieces = any(is_shard(p) for group in optimizer.param_groups for p in group["params"])

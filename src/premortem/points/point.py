@@ -31,17 +31,19 @@ class Layer(NamedTuple):
     subscriber: Subscriptions
     quiet: Make | None  # in the place of `make` while the subscriber is silent; None: then it is not there
     guarded: bool  # it hears a call only if its subscriber's guard says so
+    asks: bool  # the quiet one asks the guard itself: there one more call is felt
 
 
 class Point:
     __slots__ = (
-        "_chain",
         "_chains",
         "_home",
         "_layers",
         "_own",
         "_static",
+        "alone",
         "call",
+        "chain",
         "name",
         "original",
         "owner",
@@ -57,6 +59,8 @@ class Point:
         self._home = _home(owner, self.original)
         self._layers: list[Layer] = []
         self._chains: dict[frozenset[int], Any] = {}  # by who is silent
+        self.chain: Any = None  # the one of now; `call` is another one where calls pass it by
+        self.alone = False  # there is one layer
         self.call: Any = getattr(owner, name)
         self.switch: Any = (
             StandIn(self)
@@ -95,15 +99,16 @@ class Point:
         chain = self._chains.get(silent)
         if chain is None:
             chain = self._chains[silent] = self._compose(silent)
-        self.call = self._chain = chain
+        self.call = self.chain = chain
+        self.alone = len(self._layers) == 1
 
     def pass_by(self, straight: Any) -> None:
         """Until `heed`, calls go `straight` there instead of to the only layer; several layers are always called."""
-        if len(self._layers) == 1:
+        if self.alone:
             self.call = straight
 
     def heed(self) -> None:
-        self.call = self._chain
+        self.call = self.chain
 
     def show(self) -> None:
         """Put the switch in its place, if anybody subscribed and the original is there."""
@@ -125,9 +130,12 @@ class Point:
 
     def _compose(self, silent: frozenset[int]) -> Any:
         call = self._original()
-        for (subscriber, guarded), layers in itertools.groupby(
-            self._layers, key=lambda each: (each.subscriber, each.guarded)
-        ):
+
+        def group(layer: Layer) -> tuple[Subscriptions, bool]:
+            asks = layer.asks and id(layer.subscriber) in silent
+            return layer.subscriber, layer.guarded and not asks
+
+        for (subscriber, guarded), layers in itertools.groupby(self._layers, key=group):
             beneath = call
             for layer in layers:
                 make = layer.quiet if id(subscriber) in silent else layer.make
@@ -237,12 +245,14 @@ class Subscriptions:
         order: int = 0,
         quiet: Make | bool | None = True,
         guarded: bool = False,
+        asks: bool = False,
     ) -> Point:
         """Put `make(call)` around the function `owner.name`. While these subscriptions are silent it stays there, unless
-        it is not to be there then (`quiet=None`), or another one in its place (`quiet=make`)."""
+        it is not to be there then (`quiet=None`), or another one in its place (`quiet=make`), which may ask the guard
+        itself (`asks`)."""
         there = point(owner, name, passing=self._passing)
         silently = make if isinstance(quiet, bool) else quiet
-        layer = Layer(order, next(_NUMBERS), make, self, silently, guarded)
+        layer = Layer(order, next(_NUMBERS), make, self, silently, guarded, asks)
         if silently is not make:
             self._changing[there] = None
         there.add(layer)

@@ -77,8 +77,7 @@ class Attachment:
         session.rest = Rest(session, self.optimizers)
         self.trail = ShapeTrail(session)
         self.memory = Memory(session, models, self.optimizers, self.backwards)
-        losses = Losses(session, models, recent, nonfinite_origin, self.pairs)
-        losses.on_target.append(self.recorder.compared)
+        losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
@@ -128,18 +127,17 @@ class Attachment:
         for probe in probes:
             probe.install()
         self.optimizers.after_step.append(self._step_ended)
+        self.optimizers.told_only.add(self._step_ended)  # a rested step leaves nothing to clear
         self.optimizers.heeds = self._heeds
 
     def _heeds(self) -> bool:
         """Before a rested step: whether it is more than any other."""
-        waiting = self.states.fresh or self.recorder.moving or self.resuming.waiting
-        return bool(self.session.rest.careful or not self.stats.checked or waiting)
+        loaded, resuming = self.states.fresh, self.resuming
+        if loaded or resuming.files or resuming.restored or self.recorder.moving:
+            return True
+        return self.session.rest.careful or not self.stats.checked
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
-        if self.session.resting:
-            self.models.in_training.clear()
-            self.backwards.losses.clear()
-            return
         if step == 1:
             with self.session.looking_at("reading"):
                 self.reading.tell()
@@ -211,7 +209,6 @@ class Attachment:
         self.nonfinite_origin.microscope_schedule.leave()
         self.op_audit.remove()
         self.dropped.remove()
-        self.home.remove()
         self.optimizers.remove()
         self.session.restore()
 

@@ -21,6 +21,7 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, tensors_in, user_name, user_site
 
 _REMEMBERED = 4096
+MOST_LOSSES = 64  # of one step: more micro-batches than that are not remembered one by one
 _MOST_WALKS = 8  # of the graphs that one line sends backward in one step: a closure is called twenty times
 _UNKNOWN = Root(1.0, "", False)
 
@@ -44,7 +45,7 @@ class Backwards:
         self.reached: set[int] = set()  # parameter keys the graphs led to since the last step (audit)
         self.looked = False
         # The scalars of this step, for the step's numbers: of all micro-batches, as the first may be the broken one.
-        self.losses: deque[torch.Tensor] = deque(maxlen=64)
+        self.losses: deque[torch.Tensor] = deque(maxlen=MOST_LOSSES)
         self.factor = 1.0  # that the script multiplied the last loss with: 0.25 for `loss / 4`
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
@@ -55,7 +56,7 @@ class Backwards:
         self.out_of_memory: Callable[[Exception, Site | None], bool] | None = None
 
     def install(self) -> None:
-        self.session.layer(torch.autograd, "backward", self._wrap, quiet=self._wrap_counted)
+        self.session.layer(torch.autograd, "backward", self._wrap, quiet=self._wrap_counted, asks=True)
         self.session.around(torch.autograd, "grad", before=self._differentiated, quiet=None)
 
     def _differentiated(self, *args: Any, **kwargs: Any) -> None:
@@ -87,26 +88,52 @@ class Backwards:
         session, rest = self.session, self.session.rest
 
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if not session.listening():
+                return original(tensors, *args, **kwargs)
             rest.dark = True
             rest.backwards += 1
             try:
                 self._count(tensors)
             except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
                 session.fault("backward", error)
-            ended = functools.partial(self._ended, tensors, None, False, _UNKNOWN)
-            return self._run(original, tensors, args, kwargs, None, ended)
+            if self.begins or self.ends:
+                ended = functools.partial(self._ended, tensors, None, False, _UNKNOWN)
+                return self._run(original, tensors, args, kwargs, None, ended)
+            session.in_backward = True
+            session.passes += 1
+            try:
+                return original(tensors, *args, **kwargs)
+            except Exception as error:
+                failed = error
+                if not self._failed(error, tensors):
+                    raise
+            finally:
+                session.in_backward = False
+            # Outside of `except`, which would keep what the failed pass has made.
+            if self.out_of_memory is None or not self.out_of_memory(failed, None):
+                raise failed
+            return None
 
         return backward
 
+    def _failed(self, error: Exception, tensors: Any) -> bool:
+        """A rested pass has raised. Whether memory ran out."""
+        with self.session.looking_at("backward"):
+            self._ended(tensors, None, False, _UNKNOWN, error=str(error))
+        return isinstance(error, torch.cuda.OutOfMemoryError)
+
     def _count(self, tensors: Any) -> None:
-        roots = [tensors] if type(tensors) is torch.Tensor else tensors_in(tensors)
-        if not roots or roots[0].numel() != 1:
+        root = tensors if type(tensors) is torch.Tensor else next(iter(tensors_in(tensors)), None)
+        if root is None or root.numel() != 1:
             return
-        loss = unscaled(roots[0])
+        loss = unscaled(root)
         self.losses.append(loss)
-        if loss.device.type == "cpu" and not loss.is_complex() and not self.session.rest.lost(loss.item()):
+        if not loss.is_cpu or loss.is_complex():
+            return
+        rest, value = self.session.rest, loss.item()
+        if not -rest.loudest <= value <= rest.loudest and not rest.lost(value):
             with self.session.looking_at("backward"):
-                self.nonfinite_origin.before(roots[0], user_site())
+                self.nonfinite_origin.before(root, user_site())
 
     @passes_on
     def _run(

@@ -42,6 +42,7 @@ class DroppedResults:
                     self._watched.add(owner, name, functools.partial(self._around, name), guarded=True)
         self._until = self.session.step + _MOST_STEPS
         self.optimizers.after_step.append(self._stepped)
+        self.optimizers.at_leisure.add(self._stepped)
 
     def remove(self) -> None:
         self._watched.end()

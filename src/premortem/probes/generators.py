@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+_CUDA = torch.cuda
+_CPU = torch.default_generator
 _WORDS = 624
 _BYTES = 4 * (_WORDS + 1)  # ... and the position among them
 
@@ -78,12 +80,18 @@ class Generators:
         """numpy may have been imported since."""
         self._numpy = self._numpy or _numpy_twister()
 
-    def now(self, *, python: bool = True) -> Random:
-        words = self._numpy.now() if self._numpy is not None else None
-        cuda = self._now_cuda() if torch.cuda.is_initialized() else None
-        return Random(
-            torch.default_generator.get_state(), cuda, self._now_python() if python else None, words
-        )
+    @property
+    def cuda(self) -> bool:
+        """Whether the run uses a GPU."""
+        return _CUDA._initialized
+
+    def now(self, python: bool = True) -> Random:
+        numpy = self._numpy
+        words = numpy.now() if numpy is not None else None
+        cuda = self._now_cuda() if _CUDA._initialized else None
+        asked = self._now_python() if python else None
+        # As `Random(...)`, which is one more call of Python's at every step.
+        return tuple.__new__(Random, (_CPU.get_state(), cuda, asked, words))
 
     def _now_cuda(self) -> Tensor:
         device = torch.cuda.current_device()
@@ -97,7 +105,7 @@ class Generators:
         if self._python is None:
             return Python(None, None, random.getstate())
         gauss: float | None = random._inst.gauss_next  # type: ignore[attr-defined]
-        return Python(self._python.now(), gauss)
+        return tuple.__new__(Python, (self._python.now(), gauss, None))
 
 
 def _numpy_twister() -> Twister | None:

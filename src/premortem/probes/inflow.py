@@ -33,7 +33,7 @@ from premortem.profile.facts import Overlap, Profile
 from premortem.profile.sample import Sample
 
 _FREE = 0.15  # seconds of this thread that a profile may take in any run,
-_SHARE = 0.01  # and this share of the time that the run takes,
+_SHARE = 0.005  # and this share of the time that the run takes,
 _TRAINING = 0.6  # of which training may use so much: an evaluation comes after it, and is to be seen too
 _LOOKS = 4  # for the variable that batches are cut from
 _FIRST = 512  # rows of training, after which it is told for the first time

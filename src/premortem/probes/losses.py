@@ -20,6 +20,7 @@ from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
 from premortem.probes.padding import padding_of
 from premortem.probes.recent_data import Recent
+from premortem.probes.recorder import Recorder
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, user_site
 
@@ -54,13 +55,17 @@ class Losses:
         recent: Recent,
         nonfinite_origin: NonFiniteOrigin,
         pairs: Pairs,
+        recorder: Recorder,
     ) -> None:
         self.session = session
+        self.recorder = recorder
         self.models = models
         self.recent = recent
         self.nonfinite_origin = nonfinite_origin
         self.pairs = pairs
-        self.on_target: list[Callable[[torch.Tensor], None]] = []
+        self.on_target: list[Callable[[torch.Tensor], None]] = [
+            recorder.compared
+        ]  # in a rested step only that
         self.calls: Counter[Site | None] = Counter()
         self._inside = False
         self._given: list[weakref.ref[torch.Tensor]] = []  # whole numbers that the last root was given
@@ -74,10 +79,14 @@ class Losses:
                 self._watch(name, inspect.signature(original))
 
     def _watch(self, name: str, signature: inspect.Signature) -> None:
-        target = "target" if "target" in signature.parameters else None
+        names = tuple(signature.parameters)
+        target = "target" if "target" in names else None
 
         def after(note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(*args, **kwargs).arguments
+            bound = {
+                **dict(zip(names, args, strict=False)),
+                **kwargs,
+            }  # as `bind`: it was called, so they fit
             given, wanted = bound.get("input"), bound.get(target) if target else None
             if isinstance(given, torch.Tensor) and isinstance(wanted, torch.Tensor):
                 # One call may be made of others (cross_entropy of nll_loss on old versions).
@@ -90,8 +99,7 @@ class Losses:
         target = args[1] if len(args) > 1 else kwargs.get("target")
         if isinstance(target, torch.Tensor):
             try:
-                for hears in self.on_target:
-                    hears(target)
+                self.recorder.compared(target)
             except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
                 self.session.fault("losses", error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -21,6 +22,8 @@ from premortem.probes.noisy_layers import NoisyLayers
 from premortem.probes.numbers import summarise
 from premortem.probes.output_graphs import OutputGraphs
 from premortem.probes.session import (
+    COMPILER,
+    COMPILING,
     SPARSELY,
     Session,
     fingerprint,
@@ -42,6 +45,7 @@ def _autocasts(device: str) -> bool:
 
 
 _AUTOCAST = tuple(filter(_autocasts, ("cpu", "cuda", "mps", "xpu")))  # where torch has it
+_WRAPPED = getattr(nn.Module, "_wrapped_call_impl", None)
 _LARGE = 1 << 22  # elements; larger inputs are not compared row by row
 # Calls with gradients between two steps: a cell that is called for each moment of a series says nothing new after these.
 _MOST_LOOKED_INTO = 64
@@ -88,13 +92,14 @@ class Models:
         built = self.registry.built
         self.session.around(nn.Module, "__init__", before=built)
         self.session.around(nn.Module, "__setstate__", before=built)
-        self._point = self.session.layer(nn.Module, "__call__", self._wrap_call, quiet=self._wrap_counted)
+        self._point = self.session.layer(
+            nn.Module, "__call__", self._wrap_call, quiet=self._wrap_counted, asks=True
+        )
         self._noisy.install()
 
     def _straight(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Where inner calls go that are not looked at. torch's own `__call__` only asks whether the module is compiled."""
-        plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
-        return nn.Module._call_impl if plain and not self.session.compiling_used else original
+        return nn.Module._call_impl if original is _WRAPPED and not self.session.compiling_used else original
 
     def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session, layers, has_weights = self.session, self.layers, self.registry.has_weights
@@ -142,10 +147,14 @@ class Models:
         """In a rested step: which models were called, and in which mode."""
         session, told, count = self.session, self._wrap_call(original), self._count
         rest, weightless, grad_enabled = session.rest, self.registry.weightless, torch.is_grad_enabled
-        has_weights = self.registry.has_weights
+        has_weights, on_given, plain = self.registry.has_weights, self.on_given, torch.Tensor
 
+        # A loop of reinforcement learning calls models a dozen times in a step: what such a call needs stands here, and
+        # not in functions of its own (`Session.listening`, `_count`).
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if self.depth:
+            if self.depth or session.looking or not session.on:
+                return original(module, *args, **kwargs)
+            if get_ident() != session.thread or COMPILER.get(COMPILING):
                 return original(module, *args, **kwargs)
             variant = (id(module), module.training, grad_enabled())
             model = rest.usual.get(variant)
@@ -158,8 +167,38 @@ class Models:
                 rest.meets(variant, new=new)
                 if not session.resting:
                     return told(module, *args, **kwargs)
-            return count(original, variant, model, module, args, kwargs)
+            single = len(args) == 1 and not kwargs and type(args[0]) is plain and not args[0].is_nested
+            if not single or model is None or self.instead or session.compiling_used:
+                return count(original, variant, model, module, args, kwargs)
+            rest.calls[variant] = None
+            rest.dark = True
+            self.current = model
+            inputs = list(args)
+            try:
+                for hears in on_given:
+                    hears(model, variant[2], inputs)
+            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+                session.fault("forward", error)
+            point = self._point
+            if point.alone:
+                point.call = straight
+            self.depth = 1
+            try:
+                return original(module, *args)
+            except torch.cuda.OutOfMemoryError as error:
+                if self.out_of_memory is None:
+                    raise
+                failed = error
+            finally:
+                self.depth = 0
+                point.call = point.chain
+            self.depth = 1
+            try:  # outside of `except`, which would keep all that the failed forward has made
+                return self.out_of_memory(failed, module, original, args, kwargs)
+            finally:
+                self.depth = 0
 
+        straight = nn.Module._call_impl if original is _WRAPPED else original
         return __call__
 
     @passes_on

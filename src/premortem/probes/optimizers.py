@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -40,8 +41,13 @@ class Optimizers:
         self.told_only: set[Any] = set()  # those of them that a rested step leaves out
         # Those that a rested step may put off for a moment: what people asked for, signals, the room on the disk.
         self.at_leisure: set[Any] = set()
+        self.soon: list[Any] = []  # the same, called once, after the rested step that is being made
         self.heeds: Callable[[], bool] = lambda: True  # whether a rested step has listeners before it
+        self.elsewhere: Callable[[], None] = lambda: None  # a step was made that is not the run's own
+        self.light: set[Any] = set()  # those that need no look of ours around them
         self._quiet: tuple[int, list[Any], list[Any]] = (0, [], [])  # who hears of a rested step
+        self._light = False  # all of those are light
+        self._by_id: dict[int, Track] = {}
         self._leisure = 0.0  # when the last of those was made
         self._last_counted = 0  # the optimizer that made the last rested step
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
@@ -56,7 +62,7 @@ class Optimizers:
         self.listen()
 
     def listen(self) -> None:
-        self._hooks = [before_optimizer_steps(self._pre_step), after_optimizer_steps(self._post_step)]
+        self._hooks = [before_optimizer_steps(self._count_before), after_optimizer_steps(self._count_after)]
 
     def remove(self) -> None:
         for take_off in self._hooks:
@@ -76,7 +82,7 @@ class Optimizers:
         return known if known is not None else self.follow(optimizer, key, None)
 
     def follow(self, optimizer: Optimizer, key: int, at: Site | None) -> Track:
-        track = self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
+        track = self.tracks[key] = self._by_id[id(optimizer)] = Track(optimizer, key, self.session.tick(), at)
         for listener in self.met:
             listener(optimizer)
         return track
@@ -85,6 +91,8 @@ class Optimizers:
         dead = [key for key, track in self.tracks.items() if track.optimizer() is None]
         for key in dead:
             del self.tracks[key]
+        if dead:
+            self._by_id = {ref: track for ref, track in self._by_id.items() if track.key in self.tracks}
         return list(self.tracks.values())
 
     def held(self) -> set[int]:
@@ -111,14 +119,12 @@ class Optimizers:
     def refuse(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         """A step that is not made is told like any other: the loop is what it is, only the weights stay."""
         self._pre_step(optimizer, args, kwargs, refused=True)
-        self._post_step(optimizer, (optimizer, *args), kwargs)
+        self._count_after(optimizer, (optimizer, *args), kwargs)
 
     def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any, *, refused: bool = False) -> Any:
         """Of what torch calls before a step; a closure is handed back with a look at what it has made."""
         session = self.session
         if not session.listening():
-            return None
-        if session.resting and not refused and self._count_before(optimizer, args, kwargs):
             return None
         with session.looking_at("optimizer step"):
             key = session.optimizers.of(optimizer)
@@ -141,27 +147,32 @@ class Optimizers:
             self._look(optimizer, track)
         return None
 
-    def _count_before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> bool:
-        """Before a rested step. False if it takes more than this: nested, with a closure, left out by a scaler."""
-        key = self.session.optimizers.known(optimizer)
-        track = self.tracks.get(key) if key is not None else None
+    def _count_before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> Any:
+        """What torch calls before a step: a rested one is counted here, unless it takes more than this: nested, with a
+        closure, left out by a scaler."""
+        session = self.session
+        track = self._by_id.get(id(optimizer)) if session.resting else None
         if (
             track is None
             or self._stepping
             or len(args) > 1
             or kwargs
+            or session.looking
+            or not session.on
+            or get_ident() != session.thread
+            or track.optimizer() is not optimizer
             or getattr(optimizer, "found_inf", None) is not None
         ):
-            return False
+            return self._pre_step(optimizer, args, kwargs)
         self._left_out = self.was_refused = False
         self._stepping.append(track.key)
         self.inside = track.key
         self._trace = track.trace()
         if self.heeds():
-            with self.session.looking_at("optimizer step", pieces=False):
+            with session.looking_at("optimizer step", pieces=False):
                 for listener in self._listeners()[1]:
                     listener(optimizer, track)
-        return True
+        return None
 
     def _listeners(self) -> tuple[int, list[Any], list[Any]]:
         """Who hears of a rested step before it, and right after it."""
@@ -170,7 +181,18 @@ class Optimizers:
             before = [each for each in self.before_step if each not in self.told_only]
             late = self.told_only | self.at_leisure
             self._quiet = (number, before, [each for each in self.after_step if each not in late])
+            self._light = self.light.issuperset(self._quiet[2])
         return self._quiet
+
+    def attend(self, listener: Any) -> None:
+        """From now on it hears of every step, at once."""
+        self.told_only.discard(listener)
+        self.at_leisure.discard(listener)
+        self._quiet = (-1, [], [])
+
+    def hurry(self) -> None:
+        """What may be put off is done at the end of this step."""
+        self._leisure = 0.0
 
     def _with_closure(self, optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The same arguments, with a closure that also tells when the gradients are there."""
@@ -226,11 +248,10 @@ class Optimizers:
     def _post_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if not self.session.listening():
             self.inside = None
+            self.elsewhere()
             return
         if self._left_out:
             self._left_out = False
-            return
-        if self.session.resting and self._count_after(optimizer):
             return
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
@@ -288,31 +309,59 @@ class Optimizers:
                 listener(optimizer, track, self.session.step)
             self.session.rest.step_told(track, self._trace)
 
-    def _count_after(self, optimizer: Optimizer) -> bool:
-        """After a rested step. False if it was the inner one of several."""
-        track = self.tracks[self._stepping[-1]] if self._stepping else None
-        if track is None or len(self._stepping) > 1 or track.optimizer() is not optimizer:
-            return False
-        session = self.session
-        self._stepping.clear()
+    def _count_after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """What torch calls after a step: a rested one is counted here, unless it was the inner one of several."""
+        session, stepping = self.session, self._stepping
+        if (
+            not session.resting
+            or len(stepping) != 1
+            or session.looking
+            or not session.on
+            or get_ident() != session.thread
+            or self._left_out
+            or (track := self.tracks[stepping[0]]).optimizer() is not optimizer
+        ):
+            self._post_step(optimizer, args, kwargs)
+            return
+        stepping.clear()
         self.inside = None
         track.steps += 1
         track.untold += 1
         self._last_counted = track.key
-        session.advance()
+        audited = session.advance()
         try:
-            session.rest.step_rested(track, self._trace)
+            rests = session.rest.step_rested(track, self._trace, audited)
+            number, _, quiet = self._quiet
+            known = number == len(self.before_step) + len(self.after_step)
+            if known and self._light and rests and not self.soon:
+                for listener in quiet:
+                    listener(optimizer, track, session.step)
+                if session.rest.clock - self._leisure < _LEISURE:
+                    return
+            else:
+                known = False
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
             session.fault("optimizer step", error)
+            return
+        self._count_further(optimizer, track, heard=known)
+
+    def _count_further(self, optimizer: Optimizer, track: Track, *, heard: bool) -> None:
+        """After a rested step that was the last one, or after which something else is due."""
+        session, step = self.session, self.session.step
         with session.looking_at("optimizer step", pieces=False):
-            for listener in self._listeners()[2] if session.resting else self.after_step:
-                listener(optimizer, track, session.step)
-            if session.resting and session.rest.clock - self._leisure > _LEISURE:
+            if not session.resting:
+                self.soon.clear()
+                for listener in self.after_step:
+                    listener(optimizer, track, step)
+                return
+            soon, self.soon = self.soon, []
+            for listener in [*soon, *(() if heard else self._listeners()[2])]:
+                listener(optimizer, track, step)
+            if session.rest.clock - self._leisure >= _LEISURE:
                 self._leisure = session.rest.clock
                 for listener in self.after_step:
                     if listener in self.at_leisure:
-                        listener(optimizer, track, session.step)
-        return True
+                        listener(optimizer, track, step)
 
 
 def closure_of(args: Any, kwargs: Any) -> Any:

@@ -57,6 +57,7 @@ class RanksProbe:
         self.exchange: Exchange | None = None
         self.step_seconds = 0.0  # of late
         self.say: Callable[[str], None] | None = None
+        self.joined: list[Any] = []  # who must hear of every step once there are others
         self._groups = 0  # process groups that were seen so far
         self._wrappers: list[tuple[weakref.ref[Any], Site | None]] = []
         self._clear()
@@ -86,6 +87,7 @@ class RanksProbe:
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
+        self.optimizers.told_only.add(self._stepped)  # until there are others
 
     def connection(self, name: str) -> Any:
         """A connection of our own to the store that all ranks share; None where there is none."""
@@ -106,6 +108,8 @@ class RanksProbe:
             dist.get_rank(), dist.get_world_size(), afresh("ranks"), self.session.fault
         )
         exchange.each_look = self._each_look
+        for listener in (self._stepped, *self.joined):
+            self.optimizers.attend(listener)
         if self._groups == 1:
             self.models.on_given.append(self._given)
             self.session.around(

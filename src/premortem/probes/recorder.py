@@ -21,7 +21,7 @@ import torch
 from torch.nn.modules.batchnorm import _NormBase
 
 from premortem.events import BufferBroken
-from premortem.probes.backward import Backwards
+from premortem.probes.backward import MOST_LOSSES, Backwards
 from premortem.probes.generators import Generators, Random
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
@@ -64,7 +64,7 @@ class Window:
         self.random: Random | None = None  # at its start
         self.calls: list[Call] = []
         self.targets: list[torch.Tensor] = []
-        self.losses: list[torch.Tensor] = []  # what was sent backward
+        self.losses: deque[torch.Tensor] = deque(maxlen=MOST_LOSSES)  # what was sent backward
         self.buffers: list[tuple[int, str]] = []  # (model, name) of the copies
         self.copies: list[torch.Tensor] = []
 
@@ -102,6 +102,7 @@ class Recorder:
         self.models.on_given.append(self.called)
         self.optimizers.before_step.append(self._before_step)
         self.optimizers.after_step.append(self._after_step)
+        self.optimizers.light.add(self._after_step)
 
     def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
         try:  # of its own: the listeners after it must still hear the step
@@ -119,24 +120,19 @@ class Recorder:
             self.loaders[loader] = self.loaders.get(loader, 0) + 1
         if len(self.draws) >= _MOST_DRAWS:
             del self.draws[0]
-        self.draws.append(
-            Draw(
-                self._serial,
-                loader,
-                batch,
-                self.generators.now(),
-                [*map(version, tensors)],
-                self.session.batch,
-            )
-        )
+        random, versions = self.generators.now(), [*map(version, tensors)]
+        self.draws.append(Draw(self._serial, loader, batch, random, versions, self.session.batch))
 
     def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
-        if self._drawn_in == self.window.step or len(self.window.calls) >= _MOST_CALLS:
+        window = self.window
+        if self._drawn_in == window.step or len(window.calls) >= _MOST_CALLS:
             return
-        if self.window.random is None:  # the first step of the run: there was no step whose end it started at
-            self.window.random = self.generators.now()
+        if window.random is None:  # the first step of the run: there was no step whose end it started at
+            window.random = self.generators.now()
         # What a graph made is made again; holding it would keep that graph alive.
-        self.window.calls.append(Call(model.key, grad, [t for t in tensors if not t.requires_grad]))
+        if len(tensors) != 1 or tensors[0].requires_grad:
+            tensors = [t for t in tensors if not t.requires_grad]
+        window.calls.append(tuple.__new__(Call, (model.key, grad, tensors)))  # one call of Python's less
 
     def compared(self, target: torch.Tensor) -> None:
         if self._drawn_in != self.window.step and len(self.window.targets) < _MOST_CALLS:
@@ -145,26 +141,32 @@ class Recorder:
     # -- between two steps ----------------------------------------------------------------
 
     def step_ended(self, key: int, step: int) -> None:
-        depth = _LATE if torch.cuda.is_initialized() else 1
+        """In every gear: no line of ours for each batch or buffer, where it is not needed."""
+        depth = _LATE if self.generators.cuda else 1
         mine = self._stepped.setdefault(key, [])
         mine.append((step, self._serial))
         del mine[: -depth - 1]
-        if len(self._stepped) > 1:  # one that is not used any more must not keep batches alive
+        if step % _FORGOTTEN_AFTER == 0 and len(self._stepped) > 1:
+            # One that is not used any more must not keep batches alive.
             self._stepped = {k: v for k, v in self._stepped.items() if v[-1][0] > step - _FORGOTTEN_AFTER}
-        kept = min([steps[0][1] for steps in self._stepped.values()]) if len(mine) > depth else 0
-        if self.draws and self.draws[0].serial <= kept:
-            self.draws = [draw for draw in self.draws if draw.serial > kept]
-        self.window.losses = list(self.backwards.losses)
-        self.past.append(self.window)
+        if self.draws and len(mine) > depth:
+            kept = min([steps[0][1] for steps in self._stepped.values()])
+            if self.draws[0].serial <= kept:
+                self.draws = [draw for draw in self.draws if draw.serial > kept]
+        past = self.window
+        past.losses, self.backwards.losses = self.backwards.losses, past.losses
+        self.backwards.losses.clear()
+        self.past.append(past)
         window = self.window = self.past.popleft() if len(self.past) > depth else Window()
         window.step = step + 1
         window.calls.clear()
         window.targets.clear()
         # Where there is a loader, Python's generator is asked at each draw.
-        window.random = self.generators.now(python=self._drawn_in != step)
-        if step & (step - 1) == 0 or self.session.auditing:
+        window.random = self.generators.now(self._drawn_in != step)
+        if step & (step - 1) == 0 or (not self.session.resting and self.session.auditing):
             self._look_for_buffers()
-        self._copy(window)
+        if self.moving or window.copies:
+            self._copy(window)
 
     def left_out(self, key: int) -> None:
         """A gradient scaler left a step out: what comes now belongs to the next one."""
@@ -178,6 +180,10 @@ class Recorder:
     def _copy(self, window: Window) -> None:
         if not self.moving:
             window.buffers, window.copies = [], []
+            return
+        if not self.session.looking:  # a rested step
+            with self.session.looking_at("recorder", pieces=False):
+                self._copy(window)
             return
         values: list[Any] = list(
             map(dict.get, self._owners, self._own_names)
@@ -277,7 +283,8 @@ class Recorder:
         for window in self.past:
             if window.step == step:
                 return window
-        self.window.losses = list(self.backwards.losses)
+        if self.backwards.losses:
+            self.window.losses = self.backwards.losses.copy()
         return self.window
 
     def loss_of(self, step: int, otherwise: float | None) -> float | None:

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from premortem.probes.optimizers import Optimizers
 
 # Steps that are told one by one: so many, or fewer where they are long, as all of them together would be felt.
-AFTER, SOONEST, SECONDS = 500, 200, 5.0
+AFTER, SOONEST, SECONDS = 400, 200, 5.0
 ATTENDED = 2  # periods of the loop that a look takes
 AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
-# Events that a step, and a second of training, add to the credit. An event costs the run about 80 µs.
-YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 2.0, 0.25, 50.0
+# Events that a step, and a second of training, add to the credit. An event costs the run about 150 µs.
+YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 2.0, 0.1, 25.0
 _LOOKS_AHEAD = 4  # what can be saved up
 _MOST_NEWS = 256  # a script in which everything is new all the time must not be told all the time
 _LOUDER = 1e4  # times the largest loss so far: a step after which gradients are looked at more closely
@@ -80,7 +80,7 @@ class Rest:
         self._kinds: set[Any] = set()  # of events
         self._news = 0
         self._clearings: dict[int, ZeroGrad] = {}  # the last one that was told, by what was cleared
-        self._loudest = 0.0
+        self.loudest = 0.0
         # Since when, and until when:
         self._calm = 0  # rounds without news
         self._needed = 2 * ALIKE  # of them, before it rests
@@ -131,13 +131,13 @@ class Rest:
     def lost(self, value: float) -> bool:
         """The loss of a backward pass, where it can be read. Whether it is finite."""
         size = abs(value)
-        if size <= self._loudest:
+        if size <= self.loudest:
             return True
         if not math.isfinite(size):
             self._disturbed = self.careful = True
             return False
-        self.careful = self._loudest > 0 and size > _LOUDER * self._loudest
-        self._loudest = size
+        self.careful = self.loudest > 0 and size > _LOUDER * self.loudest
+        self.loudest = size
         return True
 
     def disturb(self) -> None:
@@ -186,12 +186,11 @@ class Rest:
         if SOONEST <= session.step < self.after and time.thread_time() - self._began > SECONDS:
             self.after = session.step
         if session.step < self.after or session.auditing:
-            self._calm = 0
-            self._pay(0.0)
+            self._calm = self._spent = 0
             if not session.auditing:
                 self._rounds.add(told)
             return
-        self._pay(self._income())
+        self._pay()
         if told not in self._rounds and len(self._rounds) < _MOST_NEWS:
             self._rounds.add(told)
             news = True
@@ -199,28 +198,31 @@ class Rest:
         if self._calm >= self._needed or self._credit < -4 * self._price - 256:
             self._begin()
 
-    def step_rested(self, track: Track, trace: Any) -> None:
-        """At the end of a step that was not."""
+    def step_rested(self, track: Track, trace: Any, audited: bool) -> bool:
+        """At the end of a step that was not, after which an audited one may come. Whether it rests on."""
         self.untold += 1
         news = self._round(track, trace)
-        self._pay(self._income())
-        if self.session.auditing or self._disturbed:
+        now = time.perf_counter()
+        step = A_STEP_OF_A_YOUNG_RUN if self.session.step < YOUNG else A_STEP
+        self._credit += A_SECOND * (now - self.clock) + step - self._spent
+        self.clock, self._spent = now, 0
+        if audited or self._disturbed:
             self._end(2 * ALIKE)
         elif news and self._news < _MOST_NEWS:
             self._news += 1
             self._end(2 * ALIKE)
-        elif self._credit >= self._price or (self._credit >= 0 and self.rhythm.slipped()):
+        elif self._credit >= 0 and (self._credit >= self._price or self.rhythm.slipped()):
+            self._credit = min(self._credit, _LOOKS_AHEAD * self._price)
             self._end(0)
+        return self.session.resting
 
-    def _income(self) -> float:
+    def _pay(self) -> None:
+        """What was told of this step, from what it and the time since the last one have earned."""
         now = time.perf_counter()
-        elapsed, self.clock = now - self.clock, now
-        return A_SECOND * elapsed + (A_STEP_OF_A_YOUNG_RUN if self.session.step < YOUNG else A_STEP)
-
-    def _pay(self, income: float) -> None:
-        if income:
-            self._credit = min(self._credit + income, _LOOKS_AHEAD * self._price) - self._spent
-        self._spent = 0
+        step = A_STEP_OF_A_YOUNG_RUN if self.session.step < YOUNG else A_STEP
+        earned = self._credit + A_SECOND * (now - self.clock) + step
+        self._credit = min(earned, _LOOKS_AHEAD * self._price) - self._spent
+        self.clock, self._spent = now, 0
 
     # -- from one to the other ----------------------------------------------------------------------
 

@@ -67,9 +67,9 @@ class Resuming:
         self.schedulers = schedulers
         self.scalers = scalers
         self._trained_since = math.inf  # when this run made its first step
-        self._files: list[Holdings] = []  # read, and not stepped on yet
+        self.files: list[Holdings] = []  # read, and not stepped on yet
         self._modules: list[weakref.ref[nn.Module]] = []  # loaded since then
-        self._restored: dict[int, Restored] = {}
+        self.restored: dict[int, Restored] = {}
         self._told: set[int] = set()
 
     def install(self) -> None:
@@ -90,13 +90,13 @@ class Resuming:
             return  # a file of this very run: going back to one is no resume
         holdings = holdings_of(result, path, user_site())
         if holdings.resumable:
-            self._files.append(holdings)
+            self.files.append(holdings)
             self._told.clear()
-            self._restored.clear()
+            self.restored.clear()
             self._modules.clear()
 
     def _module_loaded(self, note: Any, result: Any, module: nn.Module, *args: Any, **kwargs: Any) -> None:
-        if self._files and not getattr(result, "missing_keys", ()):
+        if self.files and not getattr(result, "missing_keys", ()):
             self._modules.append(weakref.ref(module))
 
     def _before_optimizer(self, optimizer: Optimizer, state: Any = None, *a: Any, **kw: Any) -> Any:
@@ -108,33 +108,28 @@ class Resuming:
         if isinstance(note, Restored):
             note.assigned = Assigned(optimizer)
             note.loaded = [{n: group.get(n) for n in SETTINGS} for group in optimizer.param_groups]
-            self._restored[self.session.optimizers.of(optimizer)] = note
+            self.restored[self.session.optimizers.of(optimizer)] = note
 
     def _scheduler_writes(self, done: bool) -> None:
-        for restored in self._restored.values():
+        for restored in self.restored.values():
             if restored.assigned is not None:
                 restored.assigned.scheduler_writes(done=done)
 
     # -- the first step -------------------------------------------------------------------
 
-    @property
-    def waiting(self) -> bool:
-        """Something was loaded, and no step was made since."""
-        return bool(self._files or self._restored)
-
     def _stepping(self, optimizer: Optimizer, track: Any) -> None:
         if self._trained_since == math.inf:
             self._trained_since = time.time()
-        if not self._files and not self._restored:
+        if not self.files and not self.restored:
             return
         key = self.session.optimizers.of(optimizer)
         if key in self._told:
             if len(self._told) >= len(self.optimizers.live()):  # all have stepped: it is a run like any other
-                self._files.clear()
-                self._restored.clear()
+                self.files.clear()
+                self.restored.clear()
             return
         self._told.add(key)
-        restored = self._restored.get(key)
+        restored = self.restored.get(key)
         if restored is not None:
             self._compare_places(key, optimizer, restored)
         file = self._resumed_from(restored)
@@ -143,7 +138,7 @@ class Resuming:
 
     def _resumed_from(self, restored: Restored | None) -> Holdings | None:
         """The file that the run goes on from: the last that holds the state of an optimizer."""
-        held = [file for file in self._files if file.optimizers] or self._files
+        held = [file for file in self.files if file.optimizers] or self.files
         return held[-1] if held else None
 
     def _resumed(self, key: int, optimizer: Optimizer, restored: Restored | None, file: Holdings) -> Resumed:
@@ -261,7 +256,7 @@ class Resuming:
 
     def _order_in_file(self, saved: SavedOptimizer, live: list[str]) -> list[str] | None:
         """The parameters in the order of the file's weights, if that is the order its moments were saved in."""
-        for file in self._files:
+        for file in self.files:
             for module in file.modules.values():
                 order = [name for name in module.shapes if name in set(live)]
                 fits = len(order) == len(live) and all(

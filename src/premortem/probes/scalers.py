@@ -46,8 +46,14 @@ class Scalers:
 
     def _wrap_step(self, after: Callable[[int, Any, Any], None], original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = self.session.step
-            result = original(scaler, optimizer, *args, **kwargs)
+            session = self.session
+            before = session.step
+            # Such an optimizer steps only after the scaler has waited for the answer.
+            session.scaled = scaler._enabled and not getattr(optimizer, "_step_supports_amp_scaling", False)
+            try:
+                result = original(scaler, optimizer, *args, **kwargs)
+            finally:
+                session.scaled = False
             after(before, scaler, optimizer)
             return result
 

@@ -7,12 +7,12 @@ import functools
 import os
 import sys
 import sysconfig
-import threading
 import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -38,7 +38,7 @@ _LIBRARY = tuple(
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_COMPILER, _FLAG = vars(torch.compiler), "_is_compiling_flag"  # what `torch.compiler.is_compiling` reads
+COMPILER, COMPILING = vars(torch.compiler), "_is_compiling_flag"  # what `torch.compiler.is_compiling` reads
 # Steps in cruise between two looks at a GPU's numbers, when each step is asked whether its gradients are finite.
 SPARSELY = 4
 _MOST_LOOKS = 32  # a script in which everything is new all the time must not be audited all the time
@@ -259,6 +259,7 @@ class Session:
         self.rest: Rest  # the third gear; set by the attachment
         # The batches that were drawn for a step, the first and the last of them; counted from 1 in their epoch.
         self.drawn: Callable[[int], tuple[int, int] | None] = lambda _step: None
+        self.scaled = False  # a scaler that has found the gradients finite is making this step
         self.left_out: Callable[[Any], int] = lambda _loader: 0  # samples that a loader is not given
         self.batch: Batch | None = (
             None  # the one that is being made, or was handed out last (probes/sample_numbers.py)
@@ -289,7 +290,7 @@ class Session:
         self.schedulers = Keys()
         self.loaders = Keys()
         self.serial = 0  # order in which modules and optimizers came into being
-        self.thread = threading.get_ident()
+        self.thread = get_ident()
         _SESSIONS.add(self)
 
     # -- gears ----------------------------------------------------------------------------
@@ -299,10 +300,11 @@ class Session:
         """Audit gear: the first steps, then ever more rarely as far as it can be afforded, and after an alarm."""
         return self._due or self.step < 8 or self.step < self.alarm_until
 
-    def advance(self) -> None:
-        """One more step is over."""
+    def advance(self) -> bool:
+        """One more step is over. Whether the next one is audited."""
         self.step = step = self.step + 1
         self._due = (step & (step - 1) == 0 or step % 500 == 0) and (step <= 64 or self._affordable())
+        return self._due or step < 8 or step < self.alarm_until
 
     def _affordable(self) -> bool:
         spent, elapsed = self.audited, time.perf_counter() - self._began
@@ -317,9 +319,7 @@ class Session:
     def listening(self) -> bool:
         """Whether a call is the run's own: not in a forked child, another thread, our own calls, or what a compiler or
         a capture records. The guard of every layer of ours."""
-        return (
-            self.on and not self.looking and threading.get_ident() == self.thread and not _COMPILER.get(_FLAG)
-        )
+        return self.on and not self.looking and get_ident() == self.thread and not COMPILER.get(COMPILING)
 
     # -- saying things --------------------------------------------------------------------
 
@@ -348,7 +348,7 @@ class Session:
     def looking_at(self, unit: str, *, pieces: bool = True) -> Look | LookElsewhere:
         """Around everything a probe does: a bug of ours is written down, never raised. Without `pieces` it must use no
         tensor that may be in pieces, or what is here of it only (`sharding.local`): the mode that sees to it is spared."""
-        if threading.get_ident() != self.thread:
+        if get_ident() != self.thread:
             return LookElsewhere(self, unit)
         return Look(self, unit, pieces)
 
@@ -369,10 +369,12 @@ class Session:
         name: str,
         make: Callable[[Any], Any],
         quiet: Callable[[Any], Any] | bool | None = True,
+        *,
+        asks: bool = False,
     ) -> Point:
         """A layer that hears the run's own calls. In a rested step it is there as ever, unless `quiet` says what is there
-        then: None, nothing."""
-        return self.points.add(owner, name, make, quiet=quiet, guarded=True)
+        then: None, nothing. That one may ask itself (`asks`) whether it is the run's own call."""
+        return self.points.add(owner, name, make, quiet=quiet, guarded=True, asks=asks)
 
     def around(
         self,
@@ -406,12 +408,14 @@ class Session:
 
         def counted(original: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                quiet(*args, **kwargs)  # type: ignore[operator, misc]
+                # As `listening`, in which one more call would be felt.
+                if not self.looking and self.on and get_ident() == self.thread:
+                    quiet(*args, **kwargs)  # type: ignore[operator, misc]
                 return original(*args, **kwargs)
 
             return wrapper
 
-        self.layer(owner, name, make, quiet=counted if callable(quiet) else quiet)
+        self.layer(owner, name, make, quiet=counted if callable(quiet) else quiet, asks=callable(quiet))
 
     def restore(self) -> None:
         self.points.end()

@@ -36,6 +36,8 @@ def over_micro_batches(at: Site | None) -> bool:
 @functools.lru_cache(maxsize=64)
 def _micro_batch_lines(file: str) -> frozenset[int]:
     found: set[int] = set()
+    if not any(word in text_of(file).lower() for word in _PARTS):
+        return frozenset()
     for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.For):
             loops = [each for each in ast.walk(node) if isinstance(each, ast.For) and each is not node]
@@ -56,10 +58,14 @@ _OPERATORS = {ast.Div: "div", ast.Pow: "pow"}
 _NOT_TENSORS = frozenset({"math", "np", "numpy", "cmath", "statistics"})
 
 
+def text_of(file: str) -> str:
+    return "".join(linecache.getlines(file))
+
+
 @functools.lru_cache(maxsize=64)
 def tree_of(file: str) -> ast.Module:
     """The source of this file or cell; empty where there is none that can be parsed."""
-    text = "".join(linecache.getlines(file))
+    text = text_of(file)
     try:
         return ast.parse(textwrap.dedent(text) if len(text) < _LARGEST else "")
     except (SyntaxError, ValueError):
@@ -83,6 +89,8 @@ def _calls(file: str) -> dict[str, tuple[int, ...]]:
 @functools.lru_cache(maxsize=64)
 def _gated_lines(file: str) -> frozenset[int]:
     gated: set[int] = set()
+    if "%" not in text_of(file):  # most scripts need not be parsed for this
+        return frozenset()
     for function in ast.walk(tree_of(file)):
         if isinstance(function, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
             gated |= _gated_in(function)

@@ -27,7 +27,7 @@ from premortem.probes.numbers import telling
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import SPARSELY, Session
-from premortem.tensors.finite import UNSCALED, non_finite
+from premortem.tensors.finite import CHECK, UNSCALED
 from premortem.tensors.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
@@ -61,6 +61,8 @@ class Held:
     """The parameters of one optimizer that have gradients, and what is known of them."""
 
     def __init__(self, parameters: list[torch.Tensor], device: torch.device, session: Session) -> None:
+        self.optimizer: Callable[[], Any] = lambda: None  # whose they are,
+        self.key = 0  # and its key
         self.parameters = parameters
         self.device = device
         self.keys = tuple(session.parameters.of(p) for p in parameters)
@@ -131,23 +133,29 @@ class Stats:
         self._flags: dict[torch.device, Flags] = {}
         self._flag, self._one = torch.zeros(()), torch.ones(())
         self._ready: int | None = None  # the optimizer whose numbers were taken just now
-        self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
+        self._known: dict[int, Held] = {}  # by id() of the optimizer
 
     def sound(self, optimizer: Any) -> bool:
         """In a rested step: whether its gradients, on the CPU, are surely finite. No number is kept of them."""
-        held = self._known.get(optimizer)
-        if held is None or not held.quick or self.session.rest.careful:
+        held = self._known.get(id(optimizer))
+        if held is None or not held.quick or held.optimizer() is not optimizer or self.session.rest.careful:
             return False
         grads = list(map(_GRAD, held.parameters))
         if NoneType in set(map(type, grads)) or torch._C._len_torch_dispatch_stack():
             return False
         try:
-            if not non_finite(grads, self._flag, self._one).item():
+            CHECK(grads, self._flag, self._one)
+            if not self._flag.item():
                 return True
         except RuntimeError:  # an expanded gradient, which cannot be written
             return False
         self._flag = torch.zeros(())
         return False
+
+    def be_checked(self) -> None:
+        """From now on somebody asks at every step whether the gradients are finite."""
+        self.checked = True
+        self.optimizers.told_only.add(self._finish)
 
     def install(self) -> None:
         self.optimizers.before_step.append(self._measure)
@@ -186,11 +194,12 @@ class Stats:
 
     def held(self, optimizer: Any) -> Held | None:
         """As it was at the last look."""
-        return self._known.get(optimizer)
+        held = self._known.get(id(optimizer))
+        return held if held is not None and held.optimizer() is optimizer else None
 
     def gradients(self, optimizer: Any, *, more: bool = False) -> tuple[Held, list[torch.Tensor]]:
         """Those that are there now, on the device where the first one is; `more` than at the last look, perhaps."""
-        held = self._known.get(optimizer)
+        held = self.held(optimizer)
         if held is None or more or self.session.auditing:
             held = self._look(optimizer)
         grads = held.gradients()
@@ -203,17 +212,17 @@ class Stats:
 
     def check(
         self,
-        track: Track,
+        key: int,
         held: Held,
         grads: list[torch.Tensor],
         agree: Callable[[torch.Tensor], None] | None = None,
     ) -> torch.Tensor:
-        """Their flag, for which nobody waits: `learnt` is told when it has arrived."""
+        """Their flag, for which nobody waits: `learnt` hears it, with the key of the optimizer, when it has arrived."""
         flags = self._flags_on(held.device)
         flag = held.flag(grads, flags)
         if agree is not None:
             agree(flag)
-        flags.send(track.key, self.session.step + 1, patiently=self.session.resting)
+        flags.send(key, self.session.step + 1, patiently=self.session.resting)
         return flag
 
     def _flags_on(self, device: torch.device) -> Flags:
@@ -229,7 +238,7 @@ class Stats:
         self._pending = self._values = None
         self._ready = track.key
         auditing = self.session.auditing
-        known = self._known.get(optimizer)
+        known = self.held(optimizer)
         if known is not None and not auditing and not self._due(known, track.steps):
             return
         held, grads = self.gradients(optimizer) if found is None else found
@@ -264,6 +273,8 @@ class Stats:
             overflow is not None,
         )
         self._pending = (row, torch.stack(scalars))
+        if self.checked and self.session.resting:
+            self.optimizers.soon.append(self._finish)
 
     def _due(self, held: Held, steps: int) -> bool:
         if not self.checked:
@@ -277,8 +288,16 @@ class Stats:
         """Which parameters have gradients now."""
         held = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         device = held[0].device if held else torch.device("cpu")
-        found = self._known[optimizer] = Held([p for p in held if p.device == device], device, self.session)
+        found = Held([p for p in held if p.device == device], device, self.session)
+        found.optimizer = weakref.ref(optimizer, functools.partial(self._forget, id(optimizer)))
+        found.key = self.session.optimizers.of(optimizer)
+        self._known[id(optimizer)] = found
         return found
+
+    def _forget(self, place: int, gone: Any) -> None:
+        held = self._known.get(place)
+        if held is not None and held.optimizer is gone:
+            del self._known[place]
 
     @property
     def expecting(self) -> bool:

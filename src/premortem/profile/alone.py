@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -103,15 +103,8 @@ def column_of(
         common=tuple(sorted(counts.most_common(3), key=lambda pair: -pair[1])),
         histogram=histogram(finite),
         whole=all(v.is_integer() for v in counts),
-        merged=len(counts) - len({in_32_bits(v) for v in counts}),
+        merged=len(counts) - len(set(array("f", counts))),  # of 32 bits
     )
-
-
-def in_32_bits(value: float) -> float:
-    try:
-        return struct.unpack("f", struct.pack("f", value))[0]  # type: ignore[no-any-return]
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 def histogram(ordered: Sequence[float]) -> tuple[int, ...]:

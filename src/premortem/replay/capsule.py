@@ -25,7 +25,7 @@ from premortem.errors import MissingExtra, PremortemError
 from premortem.files import private, trust
 from premortem.files.plain import dumps
 from premortem.files.untrusted import loads, not_strict
-from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
+from premortem.vault.atomic import draft_beside, publish_folder, sweep
 
 if TYPE_CHECKING:
     import torch
@@ -59,7 +59,8 @@ class Capsule:
 
     def save(self, folder: Path) -> None:
         """Whole, or not at all. Raises OSError."""
-        save_file = _safetensors().save_file
+        from premortem.replay import tensor_file
+
         private.make_folder(folder.parent)
         sweep(folder.parent)
         needed = sum(each.nbytes for tensors in (self.state, self.step) for each in tensors.values())
@@ -70,9 +71,7 @@ class Capsule:
         try:
             sums = {}
             for name, tensors in zip(FILES, (self.state, self.step), strict=True):
-                save_file(tensors, draft / name)
-                private.close_off(draft / name)  # the library asks for no rights
-                sums[name] = sha256_of(draft / name)
+                sums[name] = tensor_file.write(tensors, draft / name)
             manifest = {"capsule": FORMAT, "files": sums, **self.manifest}
             text = f"{dumps(manifest, indent=1)}\n".encode()
             private.write_bytes(draft / MANIFEST, text)

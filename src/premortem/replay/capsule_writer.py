@@ -18,6 +18,7 @@ import torch
 from premortem import __version__
 from premortem.replay.collect import Taken, collect, gradients, sealed
 from premortem.replay.how_started import how_started, versions
+from premortem.replay.tensor_file import step_back
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -59,7 +60,8 @@ class Capsules:
         attachment.optimizers.before_step.append(self._before_step)
         attachment.recorder.broken.append(self._buffer_broken)
         attachment.scalers.refused.append(self._scaler_refused)
-        attachment.optimizers.after_step.append(lambda *_: self._tell())
+        attachment.optimizers.after_step.append(self._tell)
+        attachment.optimizers.at_leisure.add(self._tell)
 
     def refused(self, refusal: Any) -> None:
         """The guard refused a step: weights and optimizer state are as they were before it."""
@@ -112,6 +114,7 @@ class Capsules:
 
     def _store(self, taken: Taken, path: Path, told: bool) -> None:
         """In a thread of its own: nothing of the run is touched here but the copies."""
+        step_back()
         try:
             capsule = sealed(taken)
             capsule.manifest = {
@@ -128,7 +131,7 @@ class Capsules:
         if told:
             self._stored.append(path)
 
-    def _tell(self) -> None:
+    def _tell(self, *_: Any) -> None:
         while self._failed:
             self.withdrawn(self._failed.popleft())
         while self._stored:

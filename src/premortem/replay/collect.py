@@ -19,6 +19,7 @@ from premortem.probes.session import tensors_in, version
 from premortem.ranks import processes
 from premortem.replay.batch_format import pack
 from premortem.replay.capsule import Capsule
+from premortem.replay.tensor_file import pieces
 from premortem.tensors.sharding import in_pieces, local
 
 if TYPE_CHECKING:
@@ -326,10 +327,11 @@ def digest(tensors: list[torch.Tensor]) -> str:
     for tensor in tensors:
         if tensor.layout != torch.strided or tensor.is_complex():
             continue
-        whole = tensor.detach().cpu().contiguous()
-        if whole.is_floating_point():
-            whole = torch.where(torch.isnan(whole), torch.full_like(whole, float("nan")), whole)
-        total.update(whole.reshape(-1).view(torch.uint8).numpy().data if whole.numel() else b"")
+        for piece in pieces(tensor.detach().cpu().contiguous()):
+            bits = piece
+            if piece.is_floating_point():
+                bits = torch.where(torch.isnan(piece), torch.full_like(piece, float("nan")), piece)
+            total.update(bits.view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 

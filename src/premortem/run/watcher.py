@@ -215,6 +215,8 @@ class Watcher:
             return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self._stopping.finding = finding
+            if self._attachment is not None:
+                self._attachment.optimizers.hurry()
 
     def _tell(self, finding: Finding) -> None:
         if self.on_finding is not None:
@@ -292,6 +294,8 @@ class Watcher:
             self._stopping.together = Together(attachment.ranks)
             attachment.ranks.say = self.on_problem
             attachment.optimizers.after_step.append(self._stepped)
+            attachment.optimizers.at_leisure.add(self._stepped)
+            attachment.ranks.joined.append(self._stepped)
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 

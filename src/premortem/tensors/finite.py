@@ -9,10 +9,13 @@ UNSCALED = frozenset(
 )  # what a gradient scaler's kernel can look at
 
 
+CHECK = torch._amp_foreach_non_finite_check_and_unscale_
+
+
 def non_finite(tensors: list[torch.Tensor], flag: torch.Tensor, one: torch.Tensor) -> torch.Tensor:
     """The flag, 1 if one of them is not finite. One launch for all; it also multiplies them by one, which it
     leaves out. They must be of the types in `UNSCALED`."""
-    torch._amp_foreach_non_finite_check_and_unscale_(tensors, flag, one)
+    CHECK(tensors, flag, one)
     return flag
 
 
