@@ -105,7 +105,7 @@ def test_the_script_gets_its_arguments_as_they_were(words):
         ("rnu train.py", "there is no verb `rnu`; did you mean `run`?"),
         (
             "fly",
-            "there is no verb `fly`; there are run, check, fit, replay, why, report, ui, lint, server, mcp, agents, ckpt, drill, casebook, config, explain, completion, demo",
+            "there is no verb `fly`; there are run, check, fit, replay, why, report, ui, sweep, lint, server, mcp, agents, ckpt, drill, casebook, config, explain, completion, demo",
         ),
         ("train.py --epochs 3", "there is no verb `train.py`; did you mean `premortem run train.py`?"),
         ("--verison", "`premortem` has no option `--verison`; did you mean `--version`?"),

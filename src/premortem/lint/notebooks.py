@@ -6,14 +6,13 @@ import ast
 import bisect
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from premortem.files.untrusted import loads
 from premortem.lint.diagnostics import Edit
-from premortem.lint.parsing import Unreadable, can_be_read
+from premortem.lint.parsing import Unreadable, can_be_read, unwarned
 from premortem.lint.placed import Cell
 from premortem.lint.source import Source
 
@@ -148,8 +147,7 @@ def _blank(text: str) -> str:
 
 def _problem(code: str) -> Unreadable | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned("cell"):
             compile(
                 code, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
             )

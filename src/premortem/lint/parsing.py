@@ -8,6 +8,9 @@ import re
 import sys
 import tokenize
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 
 class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error of premortem
@@ -38,13 +41,25 @@ def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
 
 
 def _tree(path: str, data: bytes, flags: int) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned(path):
         # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
         code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
         tree = compile(code, path, "exec", flags, dont_inherit=True)
     assert isinstance(tree, ast.Module)  # noqa: S101 - mode "exec" gives nothing else
     return tree
+
+
+@contextmanager
+def unwarned(path: str) -> Iterator[None]:
+    """Code that is compiled as `path` says nothing of its escapes. `warnings.catch_warnings` makes Python forget which warnings
+    it has shown, in all threads: a script that trains meanwhile would show its own twice."""
+    entry = ("ignore", None, Warning, re.compile(re.escape(path.removesuffix(".py")) + "$"), 0)
+    filters: Any = warnings.filters
+    filters.insert(0, entry)
+    try:
+        yield
+    finally:
+        filters[:] = [each for each in filters if each is not entry]
 
 
 def can_be_read(data: bytes) -> bool:

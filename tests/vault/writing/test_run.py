@@ -25,10 +25,10 @@ class Place:
         self.folder = folder
         (folder / "out").mkdir()
 
-    def start(self, code, *options, **settings):
-        """A real process, for those that send it a signal."""
+    def start(self, code, *options, real=False, **settings):
+        """A process of its own, for those that send it a signal; `real` where its children get the signal too."""
         (self.folder / "train.py").write_text(code)
-        return starting.Popen(
+        return (subprocess.Popen if real else starting.Popen)(
             [*PREMORTEM, *options, "train.py"],
             cwd=self.folder,
             stdout=subprocess.PIPE,
@@ -188,7 +188,7 @@ def test_a_signal_saves_and_is_handed_on(place, number):
 
 
 def test_the_workers_of_a_loader_die_of_the_signal_and_the_run_is_saved(place):
-    with place.start(scripts.WORKERS, start_new_session=True) as process:
+    with place.start(scripts.WORKERS, real=True, start_new_session=True) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.3)
         os.killpg(process.pid, signal.SIGTERM)
