@@ -20,6 +20,7 @@ import json
 import os
 import runpy
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -179,7 +180,7 @@ def ended(words: list[str]) -> int:
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
         sys.excepthook(type(error), error.with_traceback(trace), trace)
-        return 1
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
@@ -189,6 +190,9 @@ def leave(code: int) -> None:
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    if code < 0:  # as Python ends after Ctrl-C: of the signal itself
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
     os._exit(code & 0xFF)
 
 
