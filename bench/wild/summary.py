@@ -96,7 +96,7 @@ def page(result: dict[str, Any]) -> str:
         ]
     lines += [
         (
-            "Public training scripts, fetched at one commit and run unmodified but for what shrinks and seeds them (`bench/wild/scripts.toml`), bare "
+            "Public training scripts, fetched at one commit and run as they are but for edits that shrink them, seed them, or let old code run with today's libraries (`bench/wild/scripts.toml`), bare "
             "and under `premortem run`; then with mistakes planted at random places of their source (`bench/wild/mistakes.py`), as many kinds "
             "as there was time for. Their data are made by a program (`bench/wild/made_data.py`). "
             "Half of the repositories, by a hash of their names, are closed: nothing is tuned to them."
