@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from premortem.probes.optimizers import Optimizers
 
 # Steps that are told one by one: so many, or fewer where they are long, as all of them together would be felt.
-AFTER, SOONEST, SECONDS = 400, 200, 5.0
+AFTER, SOONEST, SECONDS = 500, 200, 5.0
 ATTENDED = 2  # periods of the loop that a look takes
 AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
 # Events that a step, and a second of training, add to the credit. An event costs the run about 150 µs.
