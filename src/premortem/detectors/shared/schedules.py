@@ -10,6 +10,7 @@ from premortem.events import (
     Event,
     OptimizerBuilt,
     OptimizerStep,
+    RunEnded,
     SchedulerBuilt,
     SchedulerStep,
     Site,
@@ -96,7 +97,7 @@ class Schedule:
 
 
 class Schedules(Fact):
-    LISTENS = (OptimizerBuilt, OptimizerStep, Backward, SchedulerBuilt, SchedulerStep)
+    LISTENS = (OptimizerBuilt, OptimizerStep, Backward, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self.of: dict[int, Schedule] = {}  # by scheduler
@@ -104,11 +105,14 @@ class Schedules(Fact):
         self.backwards = 0
         self._bases: dict[int, float] = {}
         self._scheduled: dict[int, tuple[str, Site | None]] = {}
+        self._stepped: dict[int, int] = {}  # by optimizer: the last step of the run that was its own
 
     def observe(self, event: Event) -> None:
         if isinstance(event, OptimizerStep):
             self.backwards += event.rested
             self._trained(event)
+        elif isinstance(event, RunEnded):
+            self._ended(event)
         elif isinstance(event, Backward):
             self.backwards += 1
         elif isinstance(event, OptimizerBuilt):
@@ -132,7 +136,16 @@ class Schedules(Fact):
             self._belong(event.parts)
             self.of.setdefault(event.scheduler, Schedule(event.kind, event.optimizer)).step(event)
 
+    def _ended(self, event: RunEnded) -> None:
+        """The last steps of a run that rests are in no event. Of a single optimizer it is known how many there were."""
+        if len(self._stepped) == 1:
+            ((optimizer, last),) = self._stepped.items()
+            for schedule in self.of.values():
+                if schedule.optimizer == optimizer:
+                    schedule.trained += max(0, event.step - last)
+
     def _trained(self, event: OptimizerStep) -> None:
+        self._stepped[event.optimizer] = event.step
         for schedule in self.of.values():
             if schedule.optimizer == event.optimizer:
                 schedule.trained += 1 + event.rested
