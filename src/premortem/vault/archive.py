@@ -22,7 +22,7 @@ from pathlib import Path
 
 from premortem import redaction
 from premortem.errors import VaultError
-from premortem.vault.atomic import no_room, sweep
+from premortem.vault.atomic import draft_beside, no_room, sweep
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.mirror import Mirror
 from premortem.vault.opening import PREFIX, folders, number_of
@@ -183,10 +183,12 @@ class Archive:
     def _delete(self, kept: Kept) -> None:
         path = self.folder / kept.name
         files = [each.name for each in path.iterdir()] if path.is_dir() else []
-        # Without its manifest it is not a checkpoint: it is gone at once, however long the rest takes.
+        # Renamed it is a draft: gone at once, however long the rest takes, and swept later if the process is killed meanwhile.
+        aside = draft_beside(path)
         with suppress(OSError):
-            (path / NAME).unlink()
-        shutil.rmtree(path, ignore_errors=True)
+            path.rename(aside)
+        for left in (aside, path):
+            shutil.rmtree(left, ignore_errors=True)
         self._known.pop(kept.name, None)
         if self.mirror is not None:
             self._gone.append((kept.name, files))
