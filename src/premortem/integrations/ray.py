@@ -7,8 +7,6 @@ workers of other machines are reached only from here.
 from __future__ import annotations
 
 import functools
-import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -113,9 +111,7 @@ class Premortem(WorkerGroupCallback):  # type: ignore[misc, unused-ignore]  # it
     def after_worker_group_start(self, worker_group: Any) -> None:
         self._group = worker_group
         folder = self._choose(worker_group)
-        facts = {"folder": str(folder), "policy": self._policy, "settings": shared(Path.cwd()).to_json()}
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        worker_group.execute(_begin, f"{sys.prefix}\n{version}\n{json.dumps(facts)}")
+        worker_group.execute(_begin, descendants.order(folder, self._policy, shared(Path.cwd()).to_json()))
 
     def after_worker_group_poll_status(self, worker_group_status: Any) -> None:
         statuses = worker_group_status.worker_statuses.values()

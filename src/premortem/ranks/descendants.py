@@ -30,11 +30,9 @@ class Descendants:
     """Of one run."""
 
     def __init__(self, folder: Path, policy: str, settings: dict[str, Any], news: Callable[[], None]) -> None:
-        facts = json.dumps({"folder": str(folder), "policy": policy, "settings": settings})
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         self.folder = folder
         self.started = False  # a process that may be watched
-        self._family = Family(f"{sys.prefix}\n{version}\n{facts}")
+        self._family = Family(order(folder, policy, settings))
         self._news = news
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -85,6 +83,12 @@ class Descendants:
         news = found != self._seen
         self._seen = found
         return news
+
+
+def order(folder: Path, policy: str, settings: dict[str, Any]) -> str:
+    """What a process is given that is to be watched as a part of the run in this folder."""
+    facts = json.dumps({"folder": str(folder), "policy": policy, "settings": settings})
+    return f"{sys.prefix}\n{sys.version_info[0]}.{sys.version_info[1]}\n{facts}"
 
 
 def steps(own: int, every: list[processes.Report]) -> int:

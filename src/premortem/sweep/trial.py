@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from premortem.findings import Finding, Severity
 
@@ -22,7 +22,6 @@ class Trial:
     broken_after: float | None = None  # seconds to its first error
     gpus: int = 0
     error: str = ""  # the exception that ended it
-    scripts: tuple[str, ...] = field(default=())
 
     @property
     def errors(self) -> tuple[Finding, ...]:
