@@ -7,11 +7,13 @@ each the difference is taken at the same marks inside the loop:
 
     start-up    until the script's own code begins to build its model
     early       the first 1000 turns of the loop together
-    late        one turn after the 2000th
+    late        one turn after the 2000th: the median over blocks of 100 turns
     memory      resident, at the end; and what it grew by since the 2000th turn
 
 Time is the CPU time of the process (`--device cuda`: time on the clock, as the host waits for the device). A machine
 that others use is noisy, so Python calls are counted as well, in processes of their own: they do not depend on load.
+`--rounds 0` only counts. The functions whose calls are added most stand beside each count. `--profile` does neither: it
+says which functions, those of C too, a late turn spends its added time in.
 A GPU machine that has torch and nothing else runs this from a checkout: `PYTHONPATH=src python bench/cost.py`.
 """
 
@@ -26,24 +28,31 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
-from cost_loops import LOOPS
+from cost_loops import BLOCK, LATE, LOOPS
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src"
-EARLY, LATE = 1000, 2000  # turns
+EARLY = 1000  # turns
 FEW = {"lbfgs": 300, "compiled": 2600, "lightning": 3000, "accelerate": 3000, "trainer": 3000}  # long turns
-COUNTED = {"early": (100, 400), "late": (2100, 2400)}
+COUNTED = {"early": (100, 400), "late": (2100, 3100)}
+CLOSURES = {
+    "early": (20, 60),
+    "late": (200, 300),
+}  # of LBFGS, whose turns are long, and twenty of them a step
+MOST = 12  # functions that are named
 
 
 class Process:
     """One start of a loop, and what it wrote down."""
 
     def __init__(
-        self, loop: str, steps: int, device: str, *, watched: bool, count: tuple[int, int] | None = None
+        self, loop: str, steps: int, device: str, *, watched: bool, count: str = "", profile: str = ""
     ) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "marks.json")
@@ -52,8 +61,10 @@ class Process:
                 filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
             )
             environment["PYTHONDONTWRITEBYTECODE"] = ""
-            if count is not None:
-                environment["COST_COUNT"] = f"{count[0]}:{count[1]}"
+            if count:
+                environment["COST_COUNT"] = count
+            if profile:
+                environment["COST_PROFILE"] = profile
             command = [sys.executable, *(["-m", "premortem", "run"] if watched else [])]
             command += [str(HERE / "cost_loops.py"), loop, "--steps", str(steps), "--device", device]
             began = time.time()
@@ -63,7 +74,8 @@ class Process:
             if done.returncode:
                 raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
             found = json.loads(out.read_text())
-        self.calls: float | None = found["calls"]
+        self.calls: dict[str, dict[str, float]] = found["calls"]
+        self.times: dict[str, float] = found["times"]
         self.turns: int = found["turns"]
         self.startup = found["marks"]["0"]["wall"] - began
         self._marks = {int(turn): mark for turn, mark in found["marks"].items()}
@@ -71,6 +83,13 @@ class Process:
 
     def seconds(self, first: int, last: int) -> float:
         return float(self._marks[last][self._clock] - self._marks[first][self._clock])
+
+    def late(self) -> float:
+        """One turn."""
+        blocks = range(LATE, self.turns - BLOCK + 1, BLOCK)
+        if not blocks:
+            return self.seconds(100, self.turns) / (self.turns - 100)
+        return statistics.median(self.seconds(first, first + BLOCK) / BLOCK for first in blocks)
 
     def memory(self, turn: int) -> float:
         return float(self._marks[turn]["rss"]) / 2**20
@@ -88,14 +107,11 @@ def measure(loop: str, steps: int, device: str, rounds: int) -> dict[str, Any]:
     def typical(what: Any, index: int) -> float:
         return statistics.median(what(pair[index]) for pair in pairs)
 
-    def turn(process: Process) -> float:
-        return process.seconds(late, process.turns) / (process.turns - late)
-
     result: dict[str, Any] = {
-        "turn_us": round(typical(turn, 0) * 1e6),
-        "late_added_us": round(added(turn) * 1e6),
-        "late_added_us_all": [round((turn(w) - turn(b)) * 1e6) for b, w in pairs],
-        "late_ratio": round(typical(turn, 1) / typical(turn, 0), 3),
+        "turn_us": round(typical(Process.late, 0) * 1e6),
+        "late_added_us": round(added(Process.late) * 1e6),
+        "late_added_us_all": [round((w.late() - b.late()) * 1e6) for b, w in pairs],
+        "late_ratio": round(typical(Process.late, 1) / typical(Process.late, 0), 3),
         "startup_added_s": round(added(lambda process: process.startup), 2),
         "memory_added_mib": round(added(lambda process: process.memory(process.turns)), 1),
         "growth_added_mib": round(
@@ -106,14 +122,37 @@ def measure(loop: str, steps: int, device: str, rounds: int) -> dict[str, Any]:
         result["early_added_s"] = round(added(lambda process: process.seconds(0, EARLY)), 2)
     else:
         result["early_added_s"] = round(added(lambda process: process.seconds(0, 100)), 2)
-    for name, (first, last) in COUNTED.items():
-        if last <= steps:
-            counts = [
-                Process(loop, last + 1, device, watched=watched, count=(first, last)).calls or 0.0
-                for watched in (False, True)
-            ]
-            result[f"{name}_added_calls"] = round(counts[1] - counts[0])
     return result
+
+
+def counted(loop: str, device: str) -> dict[str, Any]:
+    """Calls of Python functions that are added to a turn, and the functions that most of them are of."""
+    spans = {
+        name: f"{first}:{last}" for name, (first, last) in (CLOSURES if loop == "lbfgs" else COUNTED).items()
+    }
+    asked, turns = ",".join(spans.values()), max(last for _, last in COUNTED.values()) + 1
+    turns = 301 if loop == "lbfgs" else turns
+    bare, watched = (Process(loop, turns, device, watched=each, count=asked).calls for each in (False, True))
+    result: dict[str, Any] = {}
+    for name, span in spans.items():
+        added = Counter(watched[span])
+        added.subtract(bare[span])
+        result[f"{name}_calls"] = round(sum(bare[span].values()))
+        result[f"{name}_added_calls"] = round(sum(added.values()))
+        result[f"{name}_added_by"] = {key: round(number, 2) for key, number in added.most_common(MOST)}
+    return result
+
+
+def profiled(loop: str, device: str) -> None:
+    first, last = COUNTED["late"]
+    bare, watched = (
+        Counter(Process(loop, last + 1, device, watched=each, profile=f"{first}:{last}").times)
+        for each in (False, True)
+    )
+    watched.subtract(bare)
+    print(f"{loop}: {sum(watched.values()):.0f} us added to a turn under the profiler")
+    for name, added in watched.most_common(2 * MOST):
+        print(f"  {added:8.1f} us  {name}")
 
 
 def main() -> None:
@@ -125,7 +164,15 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--only", nargs="*", choices=LOOPS, help="only these loops")
     parser.add_argument("--json", type=Path, help="results are added to those that are there")
+    parser.add_argument("--jobs", type=int, default=1, help="loops at a time, where calls are only counted")
+    parser.add_argument(
+        "--profile", action="store_true", help="where the time of a late turn goes, and nothing else"
+    )
     options = parser.parse_args()
+    if options.profile:
+        for loop in options.only or LOOPS:
+            profiled(loop, options.device)
+        return
     machine = (
         torch.cuda.get_device_name()
         if options.device == "cuda"
@@ -139,16 +186,25 @@ def main() -> None:
     }
     if options.json and options.json.exists():
         result["loops"] = json.loads(options.json.read_text())["loops"]
-    for loop in options.only or LOOPS:
+
+    def one(loop: str) -> dict[str, Any]:
         steps = min(options.steps, FEW.get(loop, options.steps))
         try:
-            result["loops"][loop] = found = measure(loop, steps, options.device, options.rounds)
+            found = measure(loop, steps, options.device, options.rounds) if options.rounds else {}
+            return found | counted(loop, options.device)
         except RuntimeError as error:
             print(f"{loop}: not measured: {error}", file=sys.stderr)
-            continue
-        print(loop, json.dumps(found), flush=True)
-        if options.json:  # after each loop: a machine may be lent for a limited time
-            options.json.write_text(json.dumps(result, indent=1) + "\n")
+            return {}
+
+    loops = options.only or list(LOOPS)
+    with ThreadPoolExecutor(1 if options.rounds else options.jobs) as pool:
+        for loop, found in zip(loops, pool.map(one, loops), strict=True):
+            if not found:
+                continue
+            result["loops"][loop] = {**result["loops"].get(loop, {}), **found}
+            print(loop, json.dumps(found), flush=True)
+            if options.json:  # after each loop: a machine may be lent for a limited time
+                options.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,19 +3,22 @@
     python bench/cost_loops.py NAME --steps 4000 [--device cuda]
 
 Nothing here knows of premortem. `tick` is called once for each turn of a loop. It notes the time, the CPU time of the
-process and its memory at a few turns, and writes them to the file that COST_OUT names. With COST_COUNT=first:last it
-counts the calls of Python functions in these turns instead.
+process and its memory at a few turns, and writes them to the file that COST_OUT names. With COST_COUNT=first:last,... it
+counts the calls of Python functions in these turns instead, by function; COST_PROFILE=first:last tells how long each
+function took in them, those of C too.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import cProfile
 import json
 import os
 import resource
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +26,46 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-MARKS = (1, 100, 200, 1000, 2000)
+MARKS = (1, 100, 200, 1000)
+LATE, BLOCK = 2000, 100  # turns: from here on every block is measured by itself
 DEVICE = "cpu"
 
 
 class Clock:
     def __init__(self) -> None:
         self.turns = 0
-        self.calls = 0
         self.marks: dict[int, dict[str, float]] = {}
         self.wanted = set(MARKS)
-        first, _, last = os.environ.get("COST_COUNT", "").partition(":")
-        self.counted = (int(first), int(last)) if last else (-1, -1)
+        spans = filter(None, os.environ.get("COST_COUNT", "").split(","))
+        self.counts = {tuple(map(int, span.split(":"))): Counter[Any]() for span in spans}
+        self.calls: Counter[Any] = Counter()  # of the span that is being counted
+        self.first = {first: calls for (first, _), calls in self.counts.items()}
+        self.last = {last for _, last in self.counts}
+        first, _, last = os.environ.get("COST_PROFILE", "").partition(":")
+        self.profiled = (int(first), int(last)) if last else (-1, -1)
+        self.profile = cProfile.Profile()
+        if self.counts:
+            # How often premortem looks depends on the time: a turn takes a thousandth of a second then.
+            began = time.perf_counter()
+            time.perf_counter = lambda: began + self.turns * 1e-3
 
     def tick(self) -> None:
         self.turns += 1
-        if self.turns in self.wanted:
+        if self.turns in self.wanted or (self.turns >= LATE and not self.turns % BLOCK):
             self.mark()
-        if self.turns == self.counted[0]:
-            sys.setprofile(self._count)
-        elif self.turns == self.counted[1]:
+        if self.turns == self.profiled[0]:
+            self.profile.enable()
+        elif self.turns == self.profiled[1]:
+            self.profile.disable()
+        if self.turns in self.last:
             sys.setprofile(None)
+        if self.turns in self.first:
+            self.calls = self.first[self.turns]
+            sys.setprofile(self._count)
 
     def _count(self, frame: Any, event: str, argument: Any) -> None:
-        if event == "call":
-            self.calls += 1
+        if event == "call" and frame.f_code.co_filename != __file__:
+            self.calls[frame.f_code] += 1
 
     def mark(self) -> None:
         if DEVICE == "cuda":
@@ -63,10 +81,31 @@ class Clock:
         self.mark()
         path = os.environ.get("COST_OUT")
         if path:
-            first, last = self.counted
-            calls = self.calls / (last - first) if last > first else None
-            found = {"turns": self.turns, "marks": self.marks, "calls": calls}
+            calls = {
+                f"{first}:{last}": named(found, last - first) for (first, last), found in self.counts.items()
+            }
+            found = {"turns": self.turns, "marks": self.marks, "calls": calls, "times": self.times()}
             Path(path).write_text(json.dumps(found))
+
+    def times(self) -> dict[str, float]:
+        """Microseconds in a turn, by function."""
+        first, last = self.profiled
+        if first < 0:
+            return {}
+        found: Counter[str] = Counter()
+        for entry in self.profile.getstats():
+            code = entry.code
+            name = code if isinstance(code, str) else f"{Path(code.co_filename).name}:{code.co_name}"
+            found[name] += entry.inlinetime * 1e6 / (last - first)
+        return dict(found)
+
+
+def named(calls: Counter[Any], turns: int) -> dict[str, float]:
+    """Calls in a turn, by file and function."""
+    found: Counter[str] = Counter()
+    for code, number in calls.items():
+        found[f"{Path(code.co_filename).name}:{code.co_name}"] += number
+    return {name: number / turns for name, number in found.items()}
 
 
 CLOCK = Clock()
@@ -186,6 +225,73 @@ def gan(steps: int) -> None:
         makers.zero_grad()
         criterion(judge(fake), ones).backward()
         makers.step()
+        tick()
+
+
+def policy(steps: int, acts: int = 128, epochs: int = 4, parts: int = 4) -> None:
+    """As PPO: many small forward passes without gradients, then some steps on what they have seen."""
+    actor, critic = mlp(8, 64, 4), mlp(8, 64, 1)
+    optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=3e-4, eps=1e-5)
+    state = torch.randn(4, 8, device=DEVICE)
+    while CLOCK.turns < steps:
+        seen, values, chances, actions = [], [], [], []
+        for _ in range(acts):
+            with torch.no_grad():
+                choice = torch.distributions.Categorical(logits=actor(state))
+                action = choice.sample()
+                values.append(critic(state).flatten())
+            seen.append(state)
+            actions.append(action)
+            chances.append(choice.log_prob(action))
+            state = torch.tanh(state + 0.1 * (action.unsqueeze(1) - 1.5) + 0.1 * torch.randn_like(state))
+        states, old = torch.cat(seen), torch.cat(chances)
+        rewards, taken = -states[:, 0].abs(), torch.cat(actions)
+        gains = rewards - torch.cat(values)
+        for _ in range(epochs):
+            for rows in torch.randperm(len(states), device=DEVICE).chunk(parts):
+                choice = torch.distributions.Categorical(logits=actor(states[rows]))
+                ratio = (choice.log_prob(taken[rows]) - old[rows]).exp()
+                gain = gains[rows]
+                surrogate = torch.min(ratio * gain, ratio.clamp(0.8, 1.2) * gain).mean()
+                error = F.mse_loss(critic(states[rows]).flatten(), rewards[rows])
+                loss = 0.5 * error - surrogate - 0.01 * choice.entropy().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(actor.parameters(), 0.5)
+                optimizer.step()
+                tick()
+
+
+def actor_critic(steps: int) -> None:
+    """As SAC: three optimizers, and targets that follow by hand."""
+    actor, critic = mlp(8, 64, 2), mlp(10, 64, 1)
+    target = copy.deepcopy(critic)
+    temperature = torch.zeros(1, device=DEVICE, requires_grad=True)
+    optimizers = [
+        torch.optim.Adam(actor.parameters(), lr=3e-4),
+        torch.optim.Adam(critic.parameters(), lr=3e-4),
+        torch.optim.Adam([temperature], lr=3e-4),
+    ]
+    memory = torch.randn(1024, 8, device=DEVICE)
+    for _ in range(steps):
+        x = memory[torch.randint(0, 1024, (64,), device=DEVICE)]
+        with torch.no_grad():
+            action = torch.tanh(actor(x))
+            wanted = -x[:, :1].abs() + 0.9 * target(torch.cat([x + 0.1 * x.roll(1, 1), action], 1))
+        optimizers[1].zero_grad()
+        F.mse_loss(critic(torch.cat([x, action], 1)), wanted).backward()
+        optimizers[1].step()
+        optimizers[0].zero_grad()
+        action = torch.tanh(actor(x))
+        size = (action**2).mean()
+        (temperature.exp().detach() * size - critic(torch.cat([x, action], 1)).mean()).backward()
+        optimizers[0].step()
+        optimizers[2].zero_grad()
+        (temperature.exp() * (0.5 - size.detach())).sum().backward()
+        optimizers[2].step()
+        with torch.no_grad():
+            for old, new in zip(target.parameters(), critic.parameters(), strict=True):
+                old.lerp_(new, 0.005)
         tick()
 
 
@@ -408,6 +514,8 @@ LOOPS = {
         accumulation,
         loader_eval,
         q_learning,
+        policy,
+        actor_critic,
         gan,
         ema,
         two_optimizers,

@@ -1,17 +1,19 @@
 """How often `premortem why` names the cause first, beside `premortem run` alone, on the same scripts.
 
-    python bench/why.py [--sets twins,exam,forum,casebook,mutants,healthy] [--part open|closed|all] [--only TEXT]
-                        [--minutes 2] [--jobs 1] [--most N] [--seed 1] [--shared FOLDER] [--out FILE] [--missing] [--table]
+    python bench/why.py [--sets planted,twins,exam,forum,casebook,mutants,healthy] [--part open|closed|all] [--only TEXT]
+                        [--minutes 2] [--jobs 1] [--most N] [--seed 1] [--shared FOLDER] [--out FILE] [--missing] [--seconds N]
+                        [--table]
 
 A script is judged by the family of the first thing that is said about it. Half of the set is closed, by a hash of the
 script's name: look at the open half, and measure on both. `--shared` is the folder with `exam/`, where it is at hand.
-Each script is written when it is done; `--missing` leaves out those that are there; `--table` only prints the table.
+Each script is written when it is done; `--missing` leaves out those that are there; after `--seconds` no other script is begun; `--table` only prints the table.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -23,10 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from why_cases import ROOT, SETS, Case, cases, in_order, make_data
+from why_lost import LEAST, lost
 
 RESULTS = ROOT / "bench" / "results" / "why.json"
 # One thread each, and no GPU: many of them run side by side.
 ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+HARMLESS = "harmless"  # a planted mistake that costs nothing here
 HEAD = (
     "set       part    faults  first by run  first by why  proved  healthy  accused by run  by why  "
     "not known  seconds  trials"
@@ -36,6 +40,17 @@ HEAD = (
 def measured(case: Case, minutes: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         words = case.staged(folder)
+        cost = None
+        if case.source:
+            cost = lost(case.words, words, minutes, Path(folder), same_loss=case.same_loss)
+            if cost is None or cost < LEAST:
+                return {
+                    "set": case.set,
+                    "part": case.part,
+                    "right": list(case.right),
+                    "lost": cost,
+                    "verdict": HARMLESS,
+                }
         ran = _run(["run", "--quiet", "--policy", "observe"], "--findings", words, folder, 300)
         began = time.monotonic()
         said = _run(
@@ -49,6 +64,7 @@ def measured(case: Case, minutes: float) -> dict[str, Any]:
         "set": case.set,
         "part": case.part,
         "right": list(case.right),
+        "lost": cost,
         "run": first["family"] if first else None,
         "why": causes[0]["family"] if causes else None,
         "cause": {key: causes[0][key] for key in ("code", "name", "certainty", "change")} if causes else None,
@@ -58,6 +74,7 @@ def measured(case: Case, minutes: float) -> dict[str, Any]:
         "patch": bool(said.get("patch") and said["patch"]["verified"]),
         "trials": [_trial(each) for each in said.get("trials", ()) if each["verdict"] != "skipped"],
         "seconds": round(seconds, 1),
+        "minutes": minutes,
     }
 
 
@@ -84,6 +101,7 @@ def _run(verb: list[str], option: str, words: tuple[str, ...], folder: str, limi
 
 def table(rows: dict[str, dict[str, Any]]) -> str:
     lines = [HEAD]
+    rows = {name: row for name, row in rows.items() if row["verdict"] != HARMLESS}
     for name in (*sorted({row["set"] for row in rows.values()}), "all"):
         for half in ("open", "closed", "all"):
             some = [r for r in rows.values() if name in {r["set"], "all"} and half in {r["part"], "all"}]
@@ -120,6 +138,7 @@ def main() -> None:
     add("--shared", type=Path)
     add("--out", type=Path, default=RESULTS)
     add("--missing", action="store_true")
+    add("--seconds", type=float, default=math.inf)
     add("--table", action="store_true")
     options = parser.parse_args()
     rows = json.loads(options.out.read_text())["scripts"] if options.out.exists() else {}
@@ -134,10 +153,17 @@ def main() -> None:
     make_data(chosen)
     pool = ThreadPoolExecutor(options.jobs)
     waiting = {pool.submit(measured, each, options.minutes): each for each in chosen}
+    began = time.monotonic()
     for done in as_completed(waiting):
+        if time.monotonic() - began > options.seconds:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if done.cancelled():
+            continue
         case, row = waiting[done], done.result()
         rows[case.name] = row
-        print(case.name, row["right"], row["run"], row["why"], row["verdict"], row["seconds"], flush=True)
+        if case.part == "open":  # whoever tunes sees nothing of the closed half but its count
+            said = [row.get(key) for key in ("lost", "right", "run", "why", "verdict", "seconds")]
+            print(case.name, *said, flush=True)
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps({"scripts": dict(sorted(rows.items()))}, indent=1) + "\n")
     print(table(rows))

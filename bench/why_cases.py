@@ -1,25 +1,26 @@
 """The scripts that `bench/why.py` asks about, each with the families that are right; none for a healthy one."""
 
-from __future__ import annotations
-
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from split import half_of
+from why_harms import HARMS, OTHER_LOSS, planted
 
 from premortem import changes
 
 ROOT = Path(__file__).resolve().parent.parent
 CASEBOOK = ROOT / "casebook"
 DRILLED = ROOT / "bench" / "results" / "drill.json"
-SETS = ("twins", "exam", "forum", "casebook", "mutants", "healthy")
+SETS = ("planted", "twins", "exam", "forum", "casebook", "mutants", "healthy")
+PLANTED = 5  # mistakes in each healthy script, of those that have a place there
 # Families of faults that show in how a model learns; the others are about files, memory, time, other processes.
 LEARNING = frozenset(
     "optimizer-ownership grad-flow update-order accumulation scheduler lr eval-mode eval-stale data-labels data-order "
@@ -35,6 +36,11 @@ class Case:
     words: tuple[str, ...]  # the script and its arguments
     right: tuple[str, ...] = ()
     fault: str = ""  # of the casebook's: put into a copy first
+    source: str = ""  # of the script with a mistake of `why_harms` in it: a copy has it
+
+    @property
+    def same_loss(self) -> bool:
+        return self.name.rpartition("/")[2] not in OTHER_LOSS
 
     @property
     def part(self) -> str:
@@ -42,6 +48,16 @@ class Case:
 
     def staged(self, folder: str) -> tuple[str, ...]:
         """The words, where the script is a copy with the fault in it."""
+        if self.source:
+            script = Path(self.words[0])
+            copy = Path(folder, "project", script.name)
+            if (script.parent / "drill.txt").exists():  # a case, with its modules and data
+                left_out = shutil.ignore_patterns("faults", "runs", "data", "__pycache__", ".premortem")
+                shutil.copytree(script.parent, copy.parent, ignore=left_out)
+                (copy.parent / "data").symlink_to(script.parent / "data")
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_text(self.source)
+            return (str(copy), *self.words[1:])
         if not self.fault:
             return self.words
         sys.path.insert(0, str(CASEBOOK))
@@ -50,7 +66,14 @@ class Case:
         return (str(stage(Path(self.words[0]).parent, self.fault, Path(folder))), *self.words[1:])
 
 
-def cases(shared: Path | None) -> Iterator[Case]:
+def cases(shared: Path | None) -> list[Case]:
+    """All of them; the healthy ones, but for twins, with mistakes planted in them too."""
+    found = list(_as_they_are(shared))
+    hosts = [each for each in found if not each.right and each.set != "twins"]
+    return [*found, *planted_cases(hosts)]
+
+
+def _as_they_are(shared: Path | None) -> Iterator[Case]:
     twins = ROOT / "tests" / "twins"
     for manifest in sorted(twins.glob("manifest_*.json")):
         yield from _listed("twins", twins, manifest)
@@ -64,6 +87,25 @@ def cases(shared: Path | None) -> Iterator[Case]:
         yield Case(set="healthy", name=f"healthy/{case.name}", words=words)
         yield from _faults(case)
         yield from _mutants(case, words)
+
+
+def planted_cases(hosts: Iterable[Case]) -> Iterator[Case]:
+    """Some of the mistakes that have a place in a healthy script, by a draw that depends on its name alone."""
+    for host in hosts:
+        text = Path(host.words[0]).read_text()
+        draw = random.Random(host.name)
+        found = 0
+        for mistake in draw.sample(HARMS, len(HARMS)):
+            source = planted(text, mistake, draw.randrange)
+            if source and found < PLANTED:
+                found += 1
+                yield Case(
+                    set="planted",
+                    name=f"planted/{host.name}/{mistake.name}",
+                    words=host.words,
+                    right=tuple(sorted(mistake.families)),
+                    source=source,
+                )
 
 
 def _listed(name: str, folder: Path, manifest: Path) -> Iterator[Case]:

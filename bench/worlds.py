@@ -1,6 +1,6 @@
 """Faults that are in the world and not in the script: named by `premortem run`, by `premortem check`, by either.
 
-    python bench/worlds.py [--half open|closed|all] [--only TEXT] [--verbs run,check] [--harm] [--json FILE]
+    python bench/worlds.py [--half open|closed|all] [--only TEXT] [--verbs run,check] [--harm] [--json FILE] [--jobs N] [--write]
 
 Each case of bench/worlds/cases.py is a correct script and two worlds. `check` runs without its rehearsal, which would say what
 `run` says. Half of the cases, by the hash of their names, are closed: no threshold was chosen on them.
@@ -10,11 +10,14 @@ Named: an error or warning of the case's family, in the bad world only. Alarm: a
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -22,11 +25,13 @@ from typing import Any
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
+import bench.worlds.besides  # noqa: E402
 import bench.worlds.further  # noqa: E402
 import bench.worlds.strangers  # noqa: E402, F401
 from bench.worlds.cases import ALL, Case  # noqa: E402
 from tests import starting  # noqa: E402
 
+RESULTS = HOME / "bench" / "results" / "worlds.json"
 SCRIPTS = HOME / "bench" / "worlds"
 
 
@@ -79,6 +84,30 @@ def judged(case: Case, good: dict[str, Any], bad: dict[str, Any]) -> dict[str, A
     }
 
 
+def written(chosen: list[Case], results: dict[str, Any], commit: str) -> None:
+    """Of these cases, what was said now: beside the first counts, which stay as they were."""
+    known = json.loads(RESULTS.read_text())
+    if not commit:
+        asked = ["git", "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(asked, cwd=HOME, capture_output=True, text=True, check=True).stdout.strip()
+    cases = {
+        case.name: {"set": case.script.partition("/")[0], "closed": case.closed, "family": case.family}
+        | {
+            verb: {key: row[verb][key] for key in ("named", "first", "alarm")}
+            | {"codes": [f["code"] for f in row[verb]["bad"]["findings"]]}
+            for verb in ("run", "check")
+            if verb in (row := results[case.name])
+        }
+        for case in chosen
+    }
+    known["again"] = {
+        "measured": time.strftime("%Y-%m-%d"),
+        "commit": commit,
+        "cases": cases,
+    }
+    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half", default="open", choices=("open", "closed", "all"))
@@ -89,6 +118,11 @@ def main() -> int:
         "--harm", action="store_true", help="only the metric of the script in both worlds, unwatched"
     )
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--jobs", type=int, default=1, help="cases side by side")
+    parser.add_argument(
+        "--write", action="store_true", help="into bench/results/worlds.json, for docs/worlds.md"
+    )
+    parser.add_argument("--commit", default="", help="to write down, where git is not there to be asked")
     options = parser.parse_args()
     chosen = [
         case
@@ -99,7 +133,9 @@ def main() -> int:
     results: dict[str, Any] = (
         json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     )
-    for case in chosen:
+    lock = threading.Lock()
+
+    def tried(case: Case) -> None:
         row = results.setdefault(case.name, {"closed": case.closed})
         for verb in ["bare"] if options.harm else options.verbs.split(","):
             bad = launch(case, "bad", verb)
@@ -121,7 +157,13 @@ def main() -> int:
                     flush=True,
                 )
         if options.json:
-            options.json.write_text(json.dumps(results, indent=1))
+            with lock:
+                options.json.write_text(json.dumps(dict(results), indent=1))
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(tried, chosen))
+    if options.write:
+        written(chosen, results, options.commit)
     if not options.harm:
         done = [results[case.name] for case in chosen]
         for verb in ("run", "check", "either"):

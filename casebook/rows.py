@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from common.faults import LEFT_OUT, story
-from verbs import Answer
+from verbs import STOPPED, Answer
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src" / "premortem"
 NEAR = 0.1  # how far from the healthy quality, towards the baseline, a recovered run may end
-STOPPED = 3  # premortem's exit code for a run that it has ended
 BEFORE = frozenset({"lint", "check", "fit", "notebook"})  # nothing was trained yet when these spoke
 
 
@@ -77,7 +76,11 @@ def row(case: Path, fault: str | None, answer: Answer, healthy: dict[str, Any] |
         "recovers": tale["recovers"],
         "ending": ending(tale["verb"], answer, healthy),
     }
-    told["recovered"] = told["ending"] == "recovered"
+    if answer.rescue and told["ending"] != "recovered":
+        told["rescue"] = answer.rescue
+        if answer.rescue["quality"] is not None and near(answer.rescue["quality"], healthy):
+            told |= {"ending": "rescued", "quality": answer.rescue["quality"]}
+    told["recovered"] = told["ending"] in {"recovered", "rescued"}
     told["green"] = told["right"] and told["in_time"] and (told["recovered"] or not tale["recovers"])
     return told
 

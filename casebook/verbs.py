@@ -16,6 +16,8 @@ from typing import Any
 from common.faults import stage, story
 
 LIMIT = 1800  # seconds; only a run that hangs takes that long
+STOPPED = 3  # premortem's exit code for a run that it has ended
+AGAIN = 3  # times that a run is begun without more and more samples; who needs more has another fault
 
 
 @dataclass
@@ -31,6 +33,7 @@ class Answer:
     result: dict[str, Any] = field(default_factory=dict)  # what the script wrote at its end
     proof: str = ""  # what a verb that comes afterwards has shown
     recovered: bool | None = None  # likewise
+    rescue: dict[str, Any] = field(default_factory=dict)  # the run again, without the samples it had named
     cpu_seconds: float = 0.0
     output: str = ""
     journal: Path = Path()
@@ -93,10 +96,33 @@ def ask(verb: str, question: Question) -> Answer:
 
 
 def run(question: Question, verb: str = "run") -> Answer:
+    answer = _watched(question, verb, ["--folder", str(question.out / "journal")] if verb == "run" else [])
+    if verb == "run" and question.fault:
+        answer.rescue = _rescued(question, answer)
+    return answer
+
+
+def _rescued(question: Question, answer: Answer) -> dict[str, Any]:
+    """What becomes of the run where premortem has named broken samples: begun again without them, as its summary proposes."""
+    named, rescue = answer.journal / "quarantine.json", {}
+    for again in range(1, AGAIN + 1):
+        if not named.exists():
+            break
+        left_out = len(json.loads(named.read_text())["samples"])
+        words = [f"--quarantine={named}", "--folder", str(question.out / f"again-{again}")]
+        later = _watched(question, "run", words)
+        rescue = {"left_out": left_out, "exit_code": later.exit_code, "quality": later.result.get("quality")}
+        if later.exit_code != STOPPED:  # it came to its end
+            break
+        named = later.journal / "quarantine.json"
+    return rescue
+
+
+def _watched(question: Question, verb: str, options: list[str]) -> Answer:
     out = question.out
     findings = out / "findings.json"
     findings.unlink(missing_ok=True)
-    options = ["--folder", str(out / "journal")] if verb == "run" else []
+    (out / "output" / "result.json").unlink(missing_ok=True)
     words = [verb, *options, "--findings", str(findings), *question.command]
     code, said = premortem(words, out, question.machine)
     if not findings.exists():

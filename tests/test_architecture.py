@@ -93,7 +93,8 @@ _OWN = {"self", "cls", "config"}  # the last one holds torch's settings
 
 def replaced_in_torch(path):
     """Assignments to attributes of torch's modules and classes, by any name the file knows them by."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text if "torch" in text else "")
     known = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from premortem.findings import Certainty, Finding, Severity
+from premortem.run.found_so_far import FoundSoFar
+from premortem.settings import Silence
 from tests import starting
 
 SCRIPT = """
@@ -41,3 +44,25 @@ def test_it_is_there(blocked, tmp_path):
         capsule = found["evidence"].get("capsule")
         assert capsule is None if blocked else capsule in kept and capsule.endswith("step-5")
         assert ("premortem replay" in found["remedy"]) is not blocked
+
+
+def test_a_step_whose_samples_are_known_is_run_again_once(tmp_path):
+    """The operation is proved; whether the step is finite without these samples is not."""
+    capsule = tmp_path / "step-5"
+    about = {"op": "sqrt", "indices": [33], "capsule": str(capsule)}
+    finding = Finding(
+        code="PM443",
+        name="masked-non-finite",
+        family="numerics-masked",
+        severity=Severity.ERROR,
+        certainty=Certainty.PROVED,
+        step=5,
+        message="NaN",
+        evidence=about,
+    )
+    found = FoundSoFar({}, Silence())
+    found.add(finding)
+    assert found.unexplained(capsule)
+    found.prove({"capsule": str(capsule), "step": 5})
+    assert not found.unexplained(capsule)
+    assert not found.unexplained(tmp_path / "step-9")  # taken for the same cause

@@ -32,6 +32,7 @@ class RunOptions:
     mirror: str | None = None
     deadline: object = None
     sinks: list[object] = field(default_factory=list)
+    given: list[str] = field(default_factory=list, compare=False)
     settings: object = field(default=None, compare=False)
 
 

@@ -3,12 +3,16 @@
 The README shows what the demo prints, so tests/docs runs it for real.
 """
 
+import contextlib
 import difflib
 import json
 import shlex
+import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,14 +31,16 @@ def played(monkeypatch):
     """Runs no script; hands out the findings in `verdicts` and keeps what was called."""
     calls, verdicts = [], {demo.BUGGY: ["error"], demo.FIXED: []}
 
-    def run(command, *, cwd, check):
+    @contextlib.contextmanager
+    def run(command, *, cwd):
         calls.append(command[1:])
         script = command[-1]
         assert (cwd / script).exists()
         findings = [{"severity": severity} for severity in verdicts[script]]
         (cwd / command[-2]).write_text(json.dumps({"findings": findings}))
+        yield SimpleNamespace(wait=lambda: 0)
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "Popen", run)
     return calls, verdicts
 
 
@@ -90,7 +96,7 @@ def test_ctrl_c_ends_the_demo_without_a_traceback(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess, "run", interrupted)
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
     assert cli.main(["demo"]) == 130
 
 
@@ -100,3 +106,30 @@ def test_the_scripts_differ_only_in_the_order_of_two_lines():
     assert len(changed) == 2
     assert changed[0][2:] == changed[1][2:]
     assert {line[0] for line in changed} == {"+", "-"}
+
+
+def test_an_interrupted_demo_waits_for_the_last_words_of_its_run(monkeypatch, tmp_path):
+    (tmp_path / "slow.py").write_text("import time\ntry:\n    print('up', flush=True)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    time.sleep(1)\n    open('ended', 'w').close()\n")  # fmt: skip
+    monkeypatch.setattr(demo, "SCRIPTS", tmp_path)
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    popen = subprocess.Popen
+
+    def started(command, cwd):
+        process = popen([sys.executable, "slow.py"], cwd=cwd, stdout=subprocess.PIPE)
+        process.stdout.readline()
+        wait = process.wait
+
+        def interrupted(timeout=None):
+            process.wait = wait
+            process.send_signal(signal.SIGINT)
+            raise KeyboardInterrupt
+
+        process.wait = interrupted
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    with pytest.raises(KeyboardInterrupt):
+        demo._run("slow.py", folder)
+    assert (folder / "ended").exists()

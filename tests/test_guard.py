@@ -271,6 +271,10 @@ def test_a_scaler_refuses_by_itself(guarded):
     assert all(torch.isfinite(p).all() for p in model.parameters())
 
 
+@pytest.mark.skipif(
+    not hasattr(nn.utils.clip_grad, "_clip_grads_with_norm_"),
+    reason="torch 2.6 takes the norm apart from the clipping",
+)
 def test_a_broken_norm_does_not_pass_through_clipping(guarded):
     model = network()
     x = torch.randn(8, 4)

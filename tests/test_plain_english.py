@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +21,23 @@ IS_NO = re.compile(r"(?<!there )(?<!There )\b(?:is|are|was) no (?!longer\b|more\
 # Sentences that readers stumbled over.
 RIDDLES = re.compile(
     r"manieth|mended safely|does not give back|for as many steps|can be turned stands|cannot be told|could not be told"
-    r"|is out of reach\.|calls that it gets|where they part\b|goes on without both",
+    r"|is out of reach\.|calls that it gets|where they part\b|goes on without both|answer no is|the loop does not ask"
+    r"|longer than others wait|only way there is|editors like to|earlier runs could not send|a code for something",
 )
+# Rooms in which comments and docstrings still have such words; a room that is put right leaves the list.
+NOT_YET = {
+    "actions",
+    "agents",
+    "detectors",
+    "events",
+    "lint",
+    "probes",
+    "report",
+    "startup",
+    "terminal",
+    "why",
+}
+HABITS_OF_COMMENTS = re.compile(r"\b(?:told|nobody|somebody|mend(?:s|ed|ing)?)\b", re.IGNORECASE)
 
 
 def shown(path):
@@ -50,6 +66,22 @@ def messages():
 def test_messages_do_without(pattern):
     found = [(path, line, text) for path, line, text in messages() if pattern.search(text)]
     assert [f"{path.relative_to(ROOT)}:{line}: {text.strip()[:100]}" for path, line, text in found] == []
+
+
+def comments(path):
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT or token.string.lstrip("rRbBfF").startswith('"""'):
+                yield token.start[0], token.string
+
+
+def test_comments_and_docstrings_do_without_the_habits():
+    rooms = [path for path in SOURCES if path.relative_to(ROOT / "src" / "premortem").parts[0] not in NOT_YET]
+    suspects = [path for path in rooms if HABITS_OF_COMMENTS.search(path.read_text(encoding="utf-8"))]
+    found = [
+        (path, line) for path in suspects for line, text in comments(path) if HABITS_OF_COMMENTS.search(text)
+    ]
+    assert [f"{path.relative_to(ROOT)}:{line}" for path, line in found] == []
 
 
 def test_the_test_sees_messages():

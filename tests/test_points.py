@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
+
 from premortem.points import Subscriptions
 
 
@@ -57,3 +59,46 @@ def test_silence_is_a_switch_and_each_subscriber_has_its_own():
     other.end()
     assert Owner().work(1) == [1]
     assert vars(Owner)["work"] is not there
+
+
+def test_calls_that_no_layer_wants_go_straight_to_the_function():
+    listening, called_by = [True], []
+
+    def hears(call: Any) -> Any:
+        def sign(*args: Any) -> Any:
+            called_by.append(call)
+            return call(*args)
+
+        return sign
+
+    points, tensor = Subscriptions(lambda: listening[0], passing=True), torch.ones(1)
+    point = points.add(torch.Tensor, "sign", hears, guarded=True)
+    try:
+        assert tensor.sign() == 1
+        assert len(called_by) == 1
+        listening[0] = False
+        point.call = None  # whoever came here would fail
+        assert tensor.sign() == 1
+    finally:
+        points.end()
+    assert len(called_by) == 1
+
+
+def test_a_layer_without_a_guard_hears_every_call():
+    mine, other, heard = Subscriptions(lambda: False, passing=True), Subscriptions(passing=True), []
+
+    def hears(call: Any) -> Any:
+        def sign(*args: Any) -> Any:
+            heard.append(args)
+            return call(*args)
+
+        return sign
+
+    mine.add(torch.Tensor, "sign", hears, guarded=True)
+    other.add(torch.Tensor, "sign", hears)
+    try:
+        assert torch.ones(1).sign() == 1
+    finally:
+        other.end()
+        mine.end()
+    assert len(heard) == 1

@@ -86,7 +86,9 @@ def test_a_run_fails_and_the_next_one_goes_on_without_its_broken_samples(tmp_pat
     assert {sample["dataset"] for sample in samples.values()} == {"Readings"}
     assert samples[40]["certainty"] == "proved"
     assert SCRIPT.splitlines()[samples[40]["where"]["line"] - 1].strip().startswith("return self.inner(x / ")
-    command = next(line for line in first.stderr.splitlines() if "premortem run --quarantine" in line)
+    command = next(
+        line for line in first.stderr.splitlines() if line.strip().startswith("premortem run --quarantine")
+    )
     file = command.split()[3]
     assert command.split()[4:] == ["train.py", "0"]
 

@@ -67,11 +67,21 @@ for epoch in range(2):
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.name)
 def test_a_mistake_changes_a_script_that_it_applies_to_and_no_other(mistake):
-    text = planted(SCRIPT, mistake, lambda count: count - 1)
+    text = planted(SCRIPT, mistake, "a seed")
     assert text
     assert ast.dump(ast.parse(text)) != ast.dump(ast.parse(SCRIPT))
-    assert text == planted(SCRIPT, mistake, lambda count: count - 1)
-    assert planted("print('no training here')\n", mistake, lambda count: 0) == ""
+    assert text == planted(SCRIPT, mistake, "a seed")
+    assert planted("print('no training here')\n", mistake, "a seed") == ""
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.name)
+def test_each_turn_has_a_place_of_its_own_until_there_is_none(mistake):
+    twice = SCRIPT + SCRIPT
+    texts = [planted(twice, mistake, "a seed", turn) for turn in range(12)]
+    made = [text for text in texts if text]
+    assert len(made) >= 2
+    assert len(set(made)) == len(made)
+    assert not any(texts[len(made) :])
 
 
 def test_there_are_enough_kinds_and_each_has_a_family():
@@ -139,16 +149,47 @@ def test_our_line_stands_behind_those_of_the_future():
     compile(text, "x", "exec")
 
 
+def bare(**facts):
+    return {"exit": 0, "output": "a", "weights": "w", "numbers": 3, **facts}
+
+
+def test_an_effect_is_what_differs_from_two_healthy_runs_that_do_not():
+    effect, healthy = one_run.effect, bare()
+    assert not effect(bare(), healthy, bare())
+    assert effect(bare(output="b"), healthy, bare())
+    assert effect(bare(weights="v"), healthy, bare())
+    assert not effect(bare(exit=1, output="b"), healthy, bare())
+    assert not effect(bare(output="b"), healthy, bare(output="c"))  # it never prints the same
+    assert effect(bare(output="b", weights="v"), healthy, bare(output="c"))
+    assert effect(bare(output="b", weights="v"), healthy, bare(output="c", weights="u")) is None
+    assert not effect(bare(output="b", numbers=0), bare(numbers=0), bare(numbers=0))  # words alone
+
+
+def test_weights_that_were_trained_are_hashed_at_the_end(tmp_path):
+    code = (
+        "import wild_stand_ins, torch\n"
+        "torch.manual_seed({seed}); model = torch.nn.Linear(2, 1); optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "model(torch.ones(1, 2)).sum().backward(); optimizer.step()\n"
+    )
+    hashes = []
+    for seed in (0, 0, 1):
+        trace = tmp_path / "trace"
+        environment = {**os.environ, "PYTHONPATH": str(BENCH / "wild/stand_ins"), "WILD_TRACE": str(trace)}
+        subprocess.run([sys.executable, "-c", code.format(seed=seed)], env=environment, check=True)
+        hashes.append(trace.read_text())
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
 SUMMARY = """
 import summary
-run = dict(exit=0, output="a", numbers=3, cpu=1.0, findings=[], error="")
+run = dict(exit=0, output="a", weights="", numbers=3, cpu=1.0, findings=[], error="")
 def mistake(**facts):
-    return {**run, "mistake": "no-step", "found": False, "first": False, "step": None, **facts}
+    return {**run, "mistake": "no-step", "turn": 0, "effect": True, "found": False, "first": False, "step": None, **facts}
 def row(name, repo, *mistakes):
-    return dict(name=name, repo=repo, bare=run, watched=run, planted=list(mistakes))
+    return dict(name=name, repo=repo, bare=run, again=run, watched=run, planted=list(mistakes))
 rows = [
-    row("one", "karpathy/nanoGPT", mistake(output="b", found=True, first=True, step=4), mistake(output="c"), mistake()),
-    row("two", "karpathy/nanoGPT", mistake(exit=1, output="d")),
+    row("one", "karpathy/nanoGPT", mistake(output="b", found=True, first=True, step=4), mistake(output="c"), mistake(effect=False)),
+    row("two", "karpathy/nanoGPT", mistake(exit=1, effect=False)),
 ]
 closed = summary.summed(rows, {})
 assert (closed["tried"], closed["planted"], closed["found"], closed["first"]) == (4, 2, 1, 1), closed

@@ -116,8 +116,8 @@ ROOMS = (
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions catalog convictions detectors journal lint notebook parts policy probes program ranks replay sinks startup "
-        "terminal vault",
+        "actions catalog convictions detectors journal lint notebook parts policy probes program proof ranks replay sinks "
+        "startup terminal vault",
     ),
     Room(
         "scriptrun",
@@ -225,6 +225,9 @@ ROOMS = (
 DOORS = {"cli", "integrations", "testing", "__main__"}
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
 def package(source: Path = SOURCE) -> Path:
     return source / "premortem"
 
@@ -245,15 +248,11 @@ def imports(path: Path, source: Path = SOURCE) -> tuple[tuple[str, bool], ...]:
 
 def _imports(path: Path, source: Path) -> Iterator[tuple[str, bool]]:
     here = path.relative_to(source).with_suffix("").parts
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    late = {
-        id(each)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) or _for_types(node)
-        for each in ast.walk(node)
-        if each is not node
-    }
-    for node in ast.walk(tree):
+    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), False)]
+    while waiting:
+        node, late = waiting.pop()
+        inside = late or isinstance(node, _FUNCTIONS) or _for_types(node)
+        waiting += [(each, inside) for each in ast.iter_child_nodes(node)]
         names: list[str] = []
         match node:
             case ast.Import(names=aliases):
@@ -269,7 +268,7 @@ def _imports(path: Path, source: Path) -> Iterator[tuple[str, bool]]:
             ):
                 names = [text]
         for name in names:
-            yield name, id(node) in late
+            yield name, late
 
 
 def _for_types(node: ast.AST) -> bool:

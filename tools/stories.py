@@ -8,6 +8,7 @@ from typing import Any
 
 DID = {
     "recovered": "The run was saved",
+    "rescued": "Begun again without the samples that premortem had named, the run came to its end",
     "stopped": "premortem stopped the run",
     "worse": "The run went on",
     "lost": "The run was lost",
@@ -146,7 +147,13 @@ def on_a_card(result: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
-ENDINGS = {"recovered": "yes", "stopped": "stopped by premortem", "worse": "no", "not begun": "was not begun"}
+ENDINGS = {
+    "recovered": "yes",
+    "rescued": "yes, without samples",
+    "stopped": "stopped by premortem",
+    "worse": "no",
+    "not begun": "was not begun",
+}
 
 
 def _figure(value: float | str) -> str:

@@ -53,6 +53,19 @@ def cost(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", f"{result['machine']}, torch {result['torch']}, `{result['command']}`."])
 
 
+def calls(result: dict[str, Any]) -> str:
+    """Calls of Python functions in a turn, as bench/cost.py counted them."""
+    rows = [
+        "| loop | calls in a turn | added early | added late |",
+        "|---|---|---|---|",
+    ]
+    for name, loop in result["loops"].items():
+        rows.append(
+            f"| {name} | {loop['late_calls']} | {loop['early_added_calls']} | {loop['late_added_calls']} |"
+        )
+    return "\n".join([*rows, "", f"torch {result['torch']}, `{result['command']}`."])
+
+
 def overheads(*results: dict[str, Any]) -> str:
     return "\n\n".join(overhead(result) for result in results)
 
@@ -272,6 +285,40 @@ def checked(cases: list[dict[str, Any]]) -> str:
     )
 
 
+def worlds(result: dict[str, Any]) -> str:
+    """What bench/worlds.py has found of all its cases on one commit."""
+    again = result.get("again")
+    if again is None:
+        return "All cases on one commit: not counted yet (`python bench/worlds.py --half all --write`)."
+    called = {
+        "scripts": "the first",
+        "further": "further",
+        "strangers": "strangers",
+        "besides": "beside the first input",
+    }
+    rows = [
+        f"All cases on one commit (`{again['commit']}`, {again['measured']}):",
+        "",
+        "| cases | half | number | named by `run` | by `check` | by either | alarms on good worlds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    every = list(again["cases"].values())
+    for name, shown in [*called.items(), ("", "all")]:
+        for half in (False, True) if name else (None,):
+            cases = [
+                c for c in every if (not name or c["set"] == name) and (half is None or c["closed"] is half)
+            ]
+            if not cases:
+                continue
+            verbs = [[c.get(verb, {}) for verb in ("run", "check")] for c in cases]
+            run, check = (sum(bool(pair[at].get("named")) for pair in verbs) for at in (0, 1))
+            either = sum(any(v.get("named") for v in pair) for pair in verbs)
+            alarms = sum(any(v.get("alarm") for v in pair) for pair in verbs)
+            shown_half = "both" if half is None else "closed" if half else "open"
+            rows.append(f"| {shown} | {shown_half} | {len(cases)} | {run} | {check} | {either} | {alarms} |")
+    return "\n".join(rows)
+
+
 def ram_cache(result: dict[str, Any]) -> str:
     """What bench/ram_cache.py has measured."""
     rows = [
@@ -415,6 +462,8 @@ EXAM = {
     "closed-3": "30 more, at first sight",
     "open-4": "73 more, at first sight; rules were repaired on them afterwards",
     "closed-4": "74 after those repairs, at first sight",
+    "open-5": "the open half of 39 more, at first sight; rules were repaired on it afterwards",
+    "closed-5": "the closed half of the 39, at first sight after those repairs",
 }
 
 

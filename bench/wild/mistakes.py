@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -25,9 +26,11 @@ class Mistake:
 MISTAKES: list[Mistake] = []
 
 
-def mistake(*families: str) -> Callable[[Callable[[ast.Module], Iterator[Edit]]], None]:
+def mistake(
+    *families: str, into: list[Mistake] = MISTAKES
+) -> Callable[[Callable[[ast.Module], Iterator[Edit]]], None]:
     def kept(places: Callable[[ast.Module], Iterator[Edit]]) -> None:
-        MISTAKES.append(Mistake(places.__name__.replace("_", "-"), frozenset(families), places))
+        into.append(Mistake(places.__name__.replace("_", "-"), frozenset(families), places))
 
     return kept
 
@@ -336,11 +339,12 @@ def dropout_of_nearly_all(tree: ast.Module) -> Iterator[Edit]:
             yield edit
 
 
-def planted(text: str, mistake_: Mistake, choose: Callable[[int], int]) -> str:
-    """The source with this mistake at one of the places where it applies; "" when there is none."""
+def planted(text: str, mistake_: Mistake, seed: str, turn: int = 0) -> str:
+    """The source with this mistake at one of the places where it applies, at another one in each turn; "" when there is none
+    that is new."""
     tree = ast.parse(text)
     edits = list(mistake_.places(tree))
-    if not edits:
+    if turn >= len(edits):
         return ""
-    edits[choose(len(edits))]()
+    random.Random(f"{seed} {mistake_.name}").sample(edits, len(edits))[turn]()
     return ast.unparse(ast.fix_missing_locations(tree))

@@ -28,13 +28,24 @@ ALONE = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONHASHSEED": "0", "CU
 SEEDED = "import wild_stand_ins, random, numpy, torch; random.seed(0); numpy.random.seed(0); torch.manual_seed(0)\n"
 # Lines that say how long something took differ in any two runs.
 TIMED = re.compile(
-    r"time|\bms\b|\bsecs?\b|seconds?|s/it|it/s|elapsed|tok|\d+m \d+s|0x[0-9a-f]{6}|SPS", re.IGNORECASE
+    r"time|\d ?ms\b|\bsecs?\b|seconds?|s/it|it/s|elapsed|tok|\d+m \d+s|0x[0-9a-f]{6}|SPS", re.IGNORECASE
 )
 
 
 def scripts() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = loads((HERE / "scripts.toml").read_text())["script"]
     return found
+
+
+def effect(one: dict[str, Any], healthy: dict[str, Any], again: dict[str, Any]) -> bool | None:
+    """Whether a bare run differs from a healthy one, in what is printed or in the weights that it ends with; None where nothing is
+    the same in two healthy runs. A script that ends with an error of its own has told its author."""
+    if one["exit"] != healthy["exit"]:
+        return False
+    steady = [key for key in ("output", "weights") if healthy[key] == again[key]]
+    if not healthy["numbers"] and "output" in steady:
+        steady.remove("output")
+    return any(one[key] != healthy[key] for key in steady) if steady else None
 
 
 def seeded(text: str) -> str:
@@ -51,7 +62,8 @@ def seeded(text: str) -> str:
 
 def run(script: dict[str, Any], folder: Path, watched: bool) -> dict[str, Any]:
     file = folder / script["file"]
-    findings = folder / ".findings.json"
+    findings, trace = folder / ".findings.json", folder / ".trace"
+    trace.unlink(missing_ok=True)
     command = [sys.executable, file.name, *script.get("args", ())]
     if watched:
         ours = ["-m", "premortem", "run", "--quiet", "--policy", "observe", "--findings", str(findings)]
@@ -63,6 +75,7 @@ def run(script: dict[str, Any], folder: Path, watched: bool) -> dict[str, Any]:
         "HOME": str(folder),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "WILD_STANDS_IN": " ".join(script.get("stands_in", ())),
+        "WILD_TRACE": "" if watched else str(trace),
     }
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with (folder / ".out").open("w+") as out, (folder / ".err").open("w+") as err:
@@ -90,6 +103,7 @@ def run(script: dict[str, Any], folder: Path, watched: bool) -> dict[str, Any]:
         "exit": code,
         "output": hashlib.sha256(steady.replace(str(folder), "").encode()).hexdigest()[:12],
         "numbers": len(re.findall(r"\d\.\d", steady)),
+        "weights": trace.read_text() if trace.exists() else "",
         "cpu": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2),
         "seconds": round(time.monotonic() - began, 1),
         "error": error[-400:] if code != 0 else "",

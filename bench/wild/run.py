@@ -2,8 +2,9 @@
 
     python bench/wild/run.py --half open --mirror FOLDER --out FILE.json      # or without --mirror: clones
     python bench/wild/run.py --export build/wild --mirror FOLDER              # the sources alone, for a machine without network
-    python bench/wild/run.py --half both --from build/wild --jobs 14 --minutes 9 --out FILE.json
+    python bench/wild/run.py --half both --from build/wild --jobs 14 --minutes 9 --mistakes 27 --places 3 --out FILE.json
 
+Every script is run bare twice and watched once; each mistake that is planted bare, and watched where it made a difference.
 `--half closed` is for the end: numbers for a page come from there, and nothing is tuned to it. A FILE.json that is there is gone on
 with. Each run has a scratch folder of its own, which is removed.
 """
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,11 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from checkout import checked_out  # noqa: E402 - from this folder and the one above
 from made_data import MAKERS  # noqa: E402
 from mistakes import MISTAKES, Mistake, planted  # noqa: E402
-from one_run import run, scripts, seeded  # noqa: E402
+from one_run import effect, run, scripts, seeded  # noqa: E402
 from split import half_of  # noqa: E402
 
-Task = tuple[int, int, str, str]  # turn, place on the list, script, what: "bare", "watched" or a mistake
+# When, place on the list, script, what ("bare", "again", "watched" or a mistake), and which of the places where it applies.
+Task = tuple[int, int, str, str, int]
 
 
 def edited(script: dict[str, Any], folder: Path) -> None:
@@ -43,34 +46,50 @@ def edited(script: dict[str, Any], folder: Path) -> None:
         file.write_text(text.replace(old, new))
 
 
-def plantable(script: dict[str, Any], folder: Path, mistake: Mistake, seed: int) -> tuple[Path, str] | None:
+def plantable(script: dict[str, Any], folder: Path, mistake: Mistake, seed: str) -> tuple[Path, str] | None:
     """One of the places where it applies, in the script or in the file its loop stands in, and that file with the mistake."""
-    choose = random.Random(f"{script['name']} {mistake.name} {seed}").randrange
+    turn, _, rest = seed.partition(" ")
     for name in (*script.get("plant", ()), script["file"]):
-        text = planted((folder / name).read_text(), mistake, choose)
+        text = planted((folder / name).read_text(), mistake, f"{script['name']} {rest}", int(turn))
         if text:
             return folder / name, text
     return None
 
 
-def examined(script: dict[str, Any], whole: Path, what: str, seed: int) -> dict[str, Any] | None:
-    """One run; None where the mistake does not apply."""
+def prepared(script: dict[str, Any], whole: Path, folder: Path, mistake: Mistake | None, seed: str) -> bool:
+    """The script with its data, its edits, its mistake and its seed; False where the mistake has no such place."""
+    shutil.copytree(whole, folder)
+    for maker, place in script.get("data", ()):
+        MAKERS[maker](folder / place)
+    edited(script, folder)
+    if mistake is not None:
+        found = plantable(script, folder, mistake, seed)
+        if found is None:
+            return False
+        found[0].write_text(found[1])
+    file = folder / script["file"]
+    file.write_text(seeded(file.read_text()))
+    return True
+
+
+def examined(
+    script: dict[str, Any], whole: Path, what: str, seed: str, healthy: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """One run; with a mistake a bare one, and a watched one if that differs from the `healthy` ones. None where the mistake has
+    no such place."""
+    mistake = next((one for one in MISTAKES if one.name == what), None)
     with tempfile.TemporaryDirectory(prefix="wild-") as scratch:
-        folder = Path(scratch, "a")
-        shutil.copytree(whole, folder)
-        for maker, place in script.get("data", ()):
-            MAKERS[maker](folder / place)
-        edited(script, folder)
-        mistake = next((one for one in MISTAKES if one.name == what), None)
-        if mistake is not None:
-            found = plantable(script, folder, mistake, seed)
-            if found is None:
-                return None
-            found[0].write_text(found[1])
-        file = folder / script["file"]
-        file.write_text(seeded(file.read_text()))
-        result = run(script, folder, watched=what != "bare")
-    return result if mistake is None else {"mistake": what, **judged(mistake, result), **result}
+        if not prepared(script, whole, Path(scratch, "a"), mistake, seed):
+            return None
+        result = run(script, Path(scratch, "a"), watched=what == "watched")
+        if mistake is None:
+            return result
+        made = {"mistake": what, "turn": int(seed.split(maxsplit=1)[0]), "effect": effect(result, *healthy)}
+        if not made["effect"]:
+            return {**made, **result}
+        prepared(script, whole, Path(scratch, "b"), mistake, seed)
+        result = run(script, Path(scratch, "b"), watched=True)
+        return {**made, **judged(mistake, result), **result}
 
 
 def judged(mistake: Mistake, result: dict[str, Any]) -> dict[str, Any]:
@@ -83,12 +102,10 @@ def judged(mistake: Mistake, result: dict[str, Any]) -> dict[str, Any]:
 class Exam:
     """What is to be run, in which order, and what came out."""
 
-    def __init__(
-        self, chosen: list[dict[str, Any]], rows: list[dict[str, Any]], mistakes: int, seed: int
-    ) -> None:
+    def __init__(self, chosen: list[dict[str, Any]], rows: list[dict[str, Any]], options: Any) -> None:
         self.scripts = {script["name"]: script for script in chosen}
         self.rows = {row["name"]: row for row in rows}
-        self.mistakes, self.seed = mistakes, seed
+        self.options = options
         self.queue: list[Task] = []
         met: dict[str, int] = {}
         for place, script in enumerate(chosen):
@@ -98,36 +115,46 @@ class Exam:
                 script["name"], {"name": script["name"], "repo": script["repo"], "planted": []}
             )
             if "bare" not in row:
-                heapq.heappush(self.queue, (met[script["repo"]] - 100, place, script["name"], "bare"))
+                heapq.heappush(self.queue, (met[script["repo"]] - 100, place, script["name"], "bare", 0))
             else:
                 self._then(row, place)
 
     def _then(self, row: dict[str, Any], place: int) -> None:
-        if row["bare"]["exit"] != 0 or self.mistakes < 0:
+        """What follows once it has run bare: again; and then, with both at hand, watched and with mistakes."""
+        if row["bare"]["exit"] != 0 or self.options.mistakes < 0:
+            return
+        if "again" not in row:
+            heapq.heappush(self.queue, (0, place, row["name"], "again", 0))
             return
         if "watched" not in row:
-            heapq.heappush(self.queue, (0, place, row["name"], "watched"))
-        order = random.Random(f"{row['name']} {self.seed}").sample(MISTAKES, len(MISTAKES))
-        done = {one["mistake"] for one in row["planted"]} | set(row.get("no_place", ()))
-        for turn, mistake in enumerate(order[: self.mistakes], 1):
-            if mistake.name not in done:
-                heapq.heappush(self.queue, (turn, place, row["name"], mistake.name))
+            heapq.heappush(self.queue, (0, place, row["name"], "watched", 0))
+        draw = random.Random(f"{row['name']} {self.options.seed}")
+        kinds = draw.sample(MISTAKES, len(MISTAKES))[: self.options.mistakes]
+        done = {(one["mistake"], one["turn"]) for one in row["planted"]}
+        over = dict(row.get("no_place", ()))  # mistake -> the turn for which there was no place any more
+        for number, (turn, kind) in enumerate(product(range(self.options.places), kinds), 1):
+            if (kind.name, turn) not in done and turn < over.get(kind.name, self.options.places):
+                heapq.heappush(self.queue, (number, place, row["name"], kind.name, turn))
+
+    def healthy(self, name: str) -> list[dict[str, Any]]:
+        return [self.rows[name][key] for key in ("bare", "again") if key in self.rows[name]]
 
     def took(self, task: Task, result: dict[str, Any] | None) -> None:
-        _turn, place, name, what = task
+        _when, place, name, what, turn = task
         row = self.rows[name]
-        if what == "bare":
-            row["bare"] = result
-            self._then(row, place)
-        elif what == "watched":
-            row["watched"] = result
+        if what in ("bare", "again", "watched"):
+            row[what] = result
+            if what != "watched":
+                self._then(row, place)
         elif result is None:
-            row.setdefault("no_place", []).append(what)
+            row.setdefault("no_place", []).append([what, turn])
         else:
             row["planted"].append(result)
         if result is not None:
-            said = [finding[0] for finding in result["findings"]]
-            print(f"{name}: {what}: exit {result['exit']}, {result['seconds']} s, {said}", flush=True)
+            said = (
+                [finding[0] for finding in result["findings"]] if result.get("effect", True) else "no effect"
+            )
+            print(f"{name}: {what} {turn}: exit {result['exit']}, {result['seconds']} s, {said}", flush=True)
 
 
 def main() -> None:
@@ -143,6 +170,7 @@ def main() -> None:
     parser.add_argument(
         "--mistakes", type=int, default=2, help="kinds tried in each script; -1: bare runs alone"
     )
+    parser.add_argument("--places", type=int, default=1, help="places at which each of them is tried")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--jobs", type=int, default=1)
@@ -161,15 +189,16 @@ def main() -> None:
         if options.half in ("both", half_of(script["repo"])) and options.only in script["name"]
     ]
     before = json.loads(options.out.read_text()) if options.out.exists() else []
-    exam = Exam(chosen, before, options.mistakes, options.seed)
+    exam = Exam(chosen, before, options)
     under_way: dict[Future[dict[str, Any] | None], Task] = {}
     with ProcessPoolExecutor(options.jobs) as pool:
         while under_way or (exam.queue and time.monotonic() < ended):
             while exam.queue and len(under_way) < options.jobs and time.monotonic() < ended:
                 task = heapq.heappop(exam.queue)
-                script = exam.scripts[task[2]]
-                whole = checked_out(script, options.cache, options.mirror)
-                under_way[pool.submit(examined, script, whole, task[3], options.seed)] = task
+                _when, _place, name, what, turn = task
+                whole = checked_out(exam.scripts[name], options.cache, options.mirror)
+                seed, healthy = f"{turn} {options.seed}", exam.healthy(name)
+                under_way[pool.submit(examined, exam.scripts[name], whole, what, seed, healthy)] = task
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 exam.took(under_way.pop(future), future.result())
             options.out.write_text(json.dumps(list(exam.rows.values()), indent=1) + "\n")

@@ -1,8 +1,8 @@
 """Both halves of the exam as one result and one page: `python bench/wild/summary.py FILE.json …`, the files of bench/wild/run.py.
 
 What is right in a healthy script is a person's verdict: `verdicts.toml` has it for each alarm, with the reason.
-A planted mistake counts where it took effect: not where the script ends with an error of its own, which its author sees, and not
-where it prints, number by number, what it prints without the mistake.
+A planted mistake counts where it took effect, which the bare runs say: not where the script ends with an error of its own, which
+its author sees, and not where it prints the same numbers and ends with the same weights as without the mistake.
 """
 
 from __future__ import annotations
@@ -26,19 +26,11 @@ from split import GAP, half_of, opened_by  # noqa: E402
 HELD = 100.0
 
 
-def took_effect(one: dict[str, Any], healthy: dict[str, Any]) -> bool:
-    alike = one["output"] == healthy["output"] and healthy["numbers"] > 0
-    return one["found"] or (one["exit"] == healthy["exit"] and not alike)
-
-
 def summed(rows: list[dict[str, Any]], verdicts: dict[str, dict[str, str]]) -> dict[str, Any]:
     ran = [row for row in rows if "watched" in row]
-    effective = [
-        {**one, "script": row["name"]}
-        for row in ran
-        for one in row["planted"]
-        if took_effect(one, row["watched"])
-    ]
+    planted = [{**one, "script": row["name"]} for row in ran for one in row["planted"]]
+    effective = [one for one in planted if one["effect"]]
+    steady = [row for row in ran if row["bare"]["output"] == row["again"]["output"]]
     kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in effective:
         kinds[one["mistake"]].append(one)
@@ -50,18 +42,21 @@ def summed(rows: list[dict[str, Any]], verdicts: dict[str, dict[str, str]]) -> d
         "ran": len(ran),
         "repositories": len({row["repo"] for row in ran}),
         "same_exit": sum(row["watched"]["exit"] == row["bare"]["exit"] for row in ran),
-        "same_output": sum(row["watched"]["output"] == row["bare"]["output"] for row in ran),
+        "steady": len(steady),
+        "same_output": sum(row["watched"]["output"] == row["bare"]["output"] for row in steady),
         "blind": [
             [row["name"], *row["watched"].get("blind", ())] for row in ran if row["watched"].get("blind")
         ],
-        "other_output": [row["name"] for row in ran if row["watched"]["output"] != row["bare"]["output"]],
+        "other_output": [row["name"] for row in steady if row["watched"]["output"] != row["bare"]["output"]],
         "cpu_ratio": round(statistics.median(ratios), 2) if ratios else None,
         "alarms": [
             [row["name"], finding[0], finding[2], *verdicts.get(f"{row['name']} {finding[0]}", none).values()]
             for row in ran
             for finding in row["watched"]["findings"]
         ],
-        "tried": sum(len(row["planted"]) for row in ran),
+        "tried": len(planted),
+        "own_error": sum(one["exit"] != 0 and not one["effect"] for one in planted),
+        "not_known": sum(one["effect"] is None for one in planted),
         "planted": len(effective),
         "found": sum(one["found"] for one in effective),
         "first": sum(one["first"] for one in effective),
@@ -70,7 +65,7 @@ def summed(rows: list[dict[str, Any]], verdicts: dict[str, dict[str, str]]) -> d
             kind: [len(some), sum(o["found"] for o in some), sum(o["first"] for o in some)]
             for kind, some in sorted(kinds.items())
         },
-        "missed": [[one["script"], one["mistake"]] for one in effective if not one["first"]],
+        "missed": [[one["script"], one["mistake"], one["turn"]] for one in effective if not one["first"]],
         "did_not_run": [
             [row["name"], (row["bare"]["error"].strip().splitlines() or [str(row["bare"]["exit"])])[-1][:160]]
             for row in rows
@@ -98,7 +93,7 @@ def page(result: dict[str, Any]) -> str:
         (
             "Public training scripts, fetched at one commit and run as they are but for edits that shrink them, seed them, or let old code run with today's libraries (`bench/wild/scripts.toml`), bare "
             "and under `premortem run`; then with mistakes planted at random places of their source (`bench/wild/mistakes.py`), as many kinds "
-            "as there was time for. Their data are made by a program (`bench/wild/made_data.py`). "
+            "and places as there was time for. Their data are made by a program (`bench/wild/made_data.py`). "
             "Half of the repositories, by a hash of their names, are closed: nothing is tuned to them."
         ),
         "",
@@ -115,9 +110,12 @@ def page(result: dict[str, Any]) -> str:
         ("... that ran to their end bare", "ran"),
         ("repositories of these", "repositories"),
         ("same exit code watched", "same_exit"),
-        ("same output watched", "same_output"),
+        ("that print the same in two bare runs", "steady"),
+        ("... and watched too", "same_output"),
         ("CPU time of the whole process, watched / bare, median", "cpu_ratio"),
         ("mistakes planted", "tried"),
+        ("... whose script ended with an error of its own", "own_error"),
+        ("... in scripts that never do the same twice", "not_known"),
         ("... that took effect", "planted"),
         ("... ... found", "found"),
         ("... ... named first", "first"),
@@ -128,8 +126,8 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         "",
         (
-            "A mistake took effect where the script does not end with an error of its own, and prints other numbers than without it. "
-            "The scripts are tiny here, so most of the process's time is importing torch and ours."
+            "A mistake took effect where the bare script does not end with an error of its own, and prints other numbers or ends with "
+            "other weights than without it. The scripts are tiny here, so most of the process's time is importing torch and ours."
         ),
         "",
         "## Alarms on unmodified scripts",

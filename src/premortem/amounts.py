@@ -1,7 +1,5 @@
 """Numbers, sizes, times and lists of names as a person reads them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 

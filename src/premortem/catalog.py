@@ -1,7 +1,5 @@
 """Everything premortem can say: the cards of all units, found by code or by name."""
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass
 from typing import Any

@@ -1,6 +1,4 @@
-"""How the words of a command line are taken apart, and what a wrong one is told."""
-
-from __future__ import annotations
+"""How the words of a command line are taken apart, and the answer to a wrong one."""
 
 import argparse
 import difflib

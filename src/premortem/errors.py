@@ -15,8 +15,6 @@
 `finally` blocks and its atexit handlers, and leaves no traceback.
 """
 
-from __future__ import annotations
-
 STOPPED = 3  # exit code of a run that premortem stopped
 
 

@@ -1,7 +1,6 @@
 """The words by which scripts call what they measure and count: one list for every room that reads names or lines."""
 
-from __future__ import annotations
-
+import functools
 import re
 
 
@@ -58,6 +57,7 @@ _WORD = re.compile(r"[^\W\d_][^\W_]*(?:@\d+)?")
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z]{2})(?=[A-Z])")  # between the words of valLoss, not in mAP
 
 
+@functools.lru_cache(maxsize=4096)  # a script prints the same names in every line
 def words(name: str) -> frozenset[str]:
     """`bestValLoss_ema` as best, val, loss, ema; `acc@5` and `f1` are words too."""
     return frozenset(_WORD.findall(_HUMP.sub(" ", name).lower()))

@@ -10,8 +10,6 @@
 or, with the pytest plugin that comes along, `@pytest.mark.trains(steps=50)` on a test that trains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import TracebackType
 

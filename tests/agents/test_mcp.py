@@ -121,6 +121,9 @@ def test_an_agents_fix_is_tried_before_anyone_believes_it(tmp_path):
     proposed = [row for row in said["trials"] if row["question"] == "proposals"]
     assert proposed[0]["verdict"] == "helps", said
     assert proposed[1]["verdict"] != "helps", said
+    assert said["proposals"] == {"diff 1": "helps", "diff 2": proposed[1]["verdict"]}
+    assert "premortem-mcp" not in json.dumps(said)  # the folder of our own
+    assert len(json.dumps(said)) < 8000
     assert (tmp_path / "train.py").read_text() == longer
 
 

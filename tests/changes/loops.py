@@ -40,8 +40,9 @@ class Block(nn.Module):
 
 
 class Net(nn.Module):
-    def __init__(self, reentrant=False):
+    def __init__(self, reentrant=False, sigmoid=False):
         super().__init__()
+        self.sigmoid = sigmoid
         self.stem = nn.Conv2d(3, 4, 3, padding=1)
         self.blocks = nn.Sequential(Block(), Block(), Block())
         self.drop = nn.Dropout(0.1)
@@ -56,7 +57,8 @@ class Net(nn.Module):
             else self.blocks(x)
         )
         self.kind = type(x.grad_fn).__name__
-        return self.head(self.drop(x.flatten(1)))
+        x = self.drop(x.flatten(1))
+        return self.head(x.sigmoid() if self.sigmoid else x)
 
 
 def train(
@@ -75,18 +77,21 @@ def train(
     shuffle=True,
     decay=0.0,
     split=False,
+    epsilon=1e-12,
+    sigmoid=False,
+    bounded=False,
 ):
     """Two epochs of eight backward passes, two for each step. Returns (what was trained, what else was seen)."""
     random.seed(0)
     torch.manual_seed(0)
-    model = Net(reentrant)
+    model = Net(reentrant, sigmoid)
     net = model
     if compiled:
         model = torch.compile(model, backend="eager")
     for parameter in net.stem.parameters():
         parameter.requires_grad = False
     held = list(model.parameters()) if owned else list(model.parameters())[:-2]
-    optimizer = torch.optim.Adam(held, lr=1e-2, eps=1e-12, weight_decay=decay)
+    optimizer = torch.optim.Adam(held, lr=1e-2, eps=epsilon, weight_decay=decay)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
     samples = data.random_split(Noisy(32), [16, 16])[0] if split else Noisy()
     loader = DataLoader(samples, batch_size=2, shuffle=shuffle)
@@ -100,6 +105,8 @@ def train(
             loss = fit + 0.1 * out.float().square().mean()
             if mismatched:
                 loss = loss + (out[:, :1].float() - y.float()).square().mean()
+            if bounded:
+                loss = loss + functional.mse_loss(out[:, 0].float().relu(), y.float() - 1)
             loss = loss * scale / 2
             loss.backward()
             losses.append(loss.item())

@@ -51,6 +51,11 @@ EVERYTHING = RunDescription(
     terms=3,
     kept_statistics=True,
     splits=True,
+    own_weights=True,
+    bounded=True,
+    odd_scores=True,
+    odd_settings=True,
+    sigmoid_layers=True,
     backwards_per_step=2,
     stuck=True,
 )
@@ -81,6 +86,9 @@ NEEDS = {
     "second-term-alone": {"mismatched": True},
     "third-term-alone": {"mismatched": True},
     "another-split": {"split": True},
+    "usual-settings": {"epsilon": 0.1},
+    "no-activation-before-error": {"bounded": True},
+    "relu-between-layers": {"sigmoid": True},
 }
 COMPUTES = {"compile", "compile-blocks", "eager"}  # the same thing, in another way
 

@@ -71,6 +71,37 @@ def test_there_are_edits():
     }
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("LR = 1e-3\nSGD(ps, lr=LR)", "LR = 0.01\nSGD(ps, lr=LR)"),
+        ("def f(lr=2):\n    SGD(ps, lr=lr)", "def f(lr=20):\n    SGD(ps, lr=lr)"),
+        (
+            "def f(self, rate=2):\n    self.lr = rate\nSGD(ps, lr=m.lr)",
+            "def f(self, rate=20):\n    self.lr = rate\nSGD(ps, lr=m.lr)",
+        ),
+        ('c = {"rate": 0.5}\nSGD(ps, lr=c["rate"])', 'c = {"rate": 5}\nSGD(ps, lr=c["rate"])'),
+        (
+            'p.add_argument("--base-lr", default=0.1)\nSGD(ps, lr=a.base_lr)',
+            'p.add_argument("--base-lr", default=1)\nSGD(ps, lr=a.base_lr)',
+        ),
+        (
+            "class C:\n    lr: float = 0.2\nSGD(ps, lr=C().lr)",
+            "class C:\n    lr: float = 2\nSGD(ps, lr=C().lr)",
+        ),
+    ],
+)
+def test_a_number_is_changed_where_it_stands(before, after):
+    source = Source("train.py", f"from torch.optim import SGD\n{before}\n".encode())
+    fix = changes.of("learning")["rate-times-ten"].edit(source)
+    assert edited(source.data, fix.edits).decode() == f"from torch.optim import SGD\n{after}\n"
+
+
+def test_what_may_be_one_of_two_numbers_is_left_alone():
+    source = Source("train.py", b"from torch.optim import SGD\nr = 1.0\nr = 2.0\nSGD(ps, lr=r)\n")
+    assert changes.of("learning")["rate-times-ten"].edit(source) is None
+
+
 def test_what_is_no_number_is_left_alone():
     source = Source("train.py", b"import torch\no = torch.optim.SGD(ps, lr=rate)\nSGD(ps, 1)\n")
     assert changes.of("learning")["rate-times-ten"].edit(source) is None

@@ -168,6 +168,71 @@ def test_an_optimizer_with_settings_that_stop_it_is_replaced(name):
         assert train() < 0.1
 
 
+def three_layers(*, scores=1.0, weights=1.0, sigmoid=False, epsilon=1e-8, sgd=None):
+    """The share of samples that a classifier of three layers has right after a short training."""
+    torch.manual_seed(0)
+    between = nn.Sigmoid if sigmoid else nn.ReLU
+    model = nn.Sequential(
+        nn.Linear(8, 32),
+        between(),
+        nn.Linear(32, 32),
+        between(),
+        nn.Linear(32, 32),
+        between(),
+        nn.Linear(32, 4),
+    )
+    for parameter in model.parameters():
+        parameter.data.mul_(weights)
+    rate, momentum = sgd or (0.003, 0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, eps=epsilon)
+    if sgd:
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
+    x = torch.randn(256, 8)
+    y = (x[:, 0] > 0).long() + 2 * (x[:, 1] * x[:, 2] > 0).long()
+    for _ in range(60):
+        optimizer.zero_grad()
+        out = model(x)
+        functional.cross_entropy(out * scores, y).backward()
+        optimizer.step()
+    return (out.argmax(1) == y).float().mean().item()
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("scores-scaled", {"scores": 1e-3, "epsilon": 1e-3}),
+        ("scores-scaled", {"scores": 300.0, "sgd": (0.01, 0.9)}),
+        ("default-initialisation", {"weights": 20.0}),
+        ("relu-between-layers", {"sigmoid": True}),
+        ("usual-settings", {"epsilon": 1.0}),
+        ("usual-settings", {"sgd": (0.3, 0.999)}),
+    ],
+)
+def test_a_value_that_is_wrong_by_far_costs_what_the_change_gives_back(name, fault):
+    as_it_is, healthy = three_layers(**fault), three_layers()
+    with changes.of("learning")[name](Reach(), RunDescription()).on() as change:
+        changed = three_layers(**fault)
+    assert change.touched
+    assert as_it_is + 0.1 < changed
+    assert healthy > 0.7, "the training itself must be one that learns"
+
+
+def test_a_step_with_a_closure_is_made_by_the_other_optimizer():
+    weight = nn.Parameter(torch.ones(1))
+
+    def loss():
+        optimizer.zero_grad()
+        made = (weight - 3).square().sum()
+        made.backward()
+        return made
+
+    with changes.of("learning")["plain-sgd"](Reach(), RunDescription()).on() as change:
+        optimizer = torch.optim.Adam([weight], lr=1.0)
+        assert optimizer.step(loss).item() == 4.0
+    assert change.touched
+    assert weight.item() == pytest.approx(1.04), "0.01 times the slope"
+
+
 class Mixing(nn.Module):
     """Takes (batch, features) for (features, batch)."""
 
@@ -224,3 +289,15 @@ def test_in_float64_layers_begin_with_the_same_numbers():
         after = list(weights())
     assert [each.dtype for each in after] == [torch.float64] * len(after)
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize(
+    "name", ["scores-scaled", "relu-between-layers", "no-activation-before-loss", "no-dropout"]
+)
+def test_what_is_given_by_name_arrives(name):
+    """`functional.linear(input=x, …)` is as good a call as any."""
+    x = torch.randn(4, 3)
+    with changes.of("learning")[name](Reach(), RunDescription()).on():
+        out = functional.linear(input=torch.sigmoid(input=x), weight=torch.randn(2, 3))
+        out = functional.dropout(input=functional.log_softmax(input=out, dim=1), p=0.5)
+    assert out.shape == (4, 2)

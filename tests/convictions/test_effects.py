@@ -15,6 +15,7 @@ from premortem.events import (
     Forward,
     LoaderBuilt,
     ModelSeen,
+    OptimizerBuilt,
     OptimizerStep,
     Repeated,
     ResultDropped,
@@ -97,10 +98,22 @@ def epochs(*orders):
     ] + [EpochStarted(loader=1)]  # fmt: skip
 
 
+def optimizer_runs(steps, at=HERE):
+    built = OptimizerBuilt(at=at, optimizer=1, kind="Adam", groups=())
+    return [built, *(OptimizerStep(step=n, optimizer=1, kind="Adam", lrs=(1e-5,)) for n in range(steps))]
+
+
+def part(number, whole):
+    of_it = {"samples": 80, "batches": 10, "batch_size": 8, "shuffle": True, "drop_last": False, "workers": 0}
+    return LoaderBuilt(loader=number, part=(number, whole), **of_it)
+
+
 LINES = [1, 2, 3, 4, 5]
 FALLS = "`plateau` waits for its metric to fall, but `val_acc` is better when it is higher"
 CASES = [
     # code, more about the report, what convicts it, look-alikes that do not
+    ("PM562", {}, optimizer_runs(3), [optimizer_runs(2), optimizer_runs(5, at=ELSEWHERE)]),
+    ("PM563", {}, [part(1, 5), part(2, 5)], [[part(1, 5), part(2, 6)], [part(1, 5), part(1, 5)]]),
     ("PM551", {"message": FALLS},
      [scheduler(0.5), scheduler(0.6, 0.1, 0.01)],
      [[scheduler(0.5), scheduler(0.4, 0.1, 0.01)], [scheduler(0.5), scheduler(0.6)],

@@ -6,14 +6,20 @@ from premortem.detectors.column_gives_target_away import ColumnGivesTargetAway
 from premortem.detectors.column_is_one_number import ColumnIsOneNumber
 from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
 from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
+from premortem.detectors.inputs_nearly_constant import InputsNearlyConstant
+from premortem.detectors.split_is_a_link import SplitIsALink
 from premortem.detectors.targets_do_not_lie_on_inputs import TargetsDoNotLieOnInputs
+from premortem.detectors.uninformative_labels import UninformativeLabels
 from premortem.events import FileFacts, FilesRead
 from premortem.findings import Severity
 from tests.detectors.faults import column_gives_target_away as giveaway
 from tests.detectors.faults import column_is_one_number as constant
 from tests.detectors.faults import columns_differ_between_phases as shifted
 from tests.detectors.faults import cut_by_the_environment as cut
+from tests.detectors.faults import inputs_nearly_constant as flat
+from tests.detectors.faults import split_is_a_link as linked
 from tests.detectors.faults import targets_do_not_lie_on_inputs as laid
+from tests.detectors.faults import uninformative_labels as labels
 
 
 def said(cls, events):
@@ -28,11 +34,42 @@ def said(cls, events):
         (shifted.RESCALED, "times as wide in evaluation"),
         (shifted.EXCHANGED, "`input[:, 1]` and `input[:, 2]` have changed places"),
         (shifted.CONSTANT, "`input[:, 2]` is 5 in every row of evaluation"),
+        (shifted.SECOND_INPUT, "`batch[1][:, 1]` is "),
+        (shifted.ONE_TARGET, "`batch[1][:, 1]` is "),
+        (shifted.CHANGED_PLACES, "`batch[1][:, 0]` and `batch[1][:, 1]` have changed places"),
+        (shifted.KELVIN, "`target` is 20.97"),
+        (shifted.KELVIN_OF_WIDE, "`target` is "),
+        (shifted.MASKS, "`highest of it` is 1 "),
     ],
-    ids=["shifted", "rescaled", "exchanged", "constant"],
+    ids=[
+        "shifted",
+        "rescaled",
+        "exchanged",
+        "constant",
+        "second",
+        "target",
+        "places",
+        "kelvin",
+        "wide",
+        "masks",
+    ],
 )
 def test_a_column_that_differs_is_named_with_its_numbers(events, words):
     (finding,) = said(ColumnsDifferBetweenPhases, events)
+    assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    ("cls", "events", "words"),
+    [
+        (UninformativeLabels, labels.JUDGED_BY_OTHERS, "the labels of the evaluation say nothing"),
+        (InputsNearlyConstant, flat.EVALUATION, "nearly every token of the evaluation is the same one"),
+        (SplitIsALink, linked.SHARDS, "8 of the files that were read are one file"),
+        (SplitIsALink, linked.BOTH_LINKED, "`/d/valid.csv` is a link to"),
+    ],
+)
+def test_what_is_wrong_on_the_other_side_is_said_of_that_side(cls, events, words):
+    (finding,) = said(cls, events)
     assert words in finding.message
 
 

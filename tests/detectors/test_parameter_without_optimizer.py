@@ -2,7 +2,7 @@ import pytest
 
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.findings import Severity
-from tests.detectors.faults.parameter_without_optimizer import bare, run
+from tests.detectors.faults.parameter_without_optimizer import bare, given_twice, run
 from tests.detectors.test_contract import observe
 
 
@@ -22,6 +22,12 @@ def test_a_lost_parameter_is_an_error_with_the_reason(events, cause):
     assert (finding.severity, finding.cause) == (Severity.ERROR, cause)
     assert finding.message == "`model.head.weight` gets gradients and is in no optimizer"
     assert finding.where.line == 10
+
+
+def test_of_two_optimizers_with_the_same_parameters_the_later_one_is_blamed():
+    (finding,) = observe(ParameterWithoutOptimizer(), given_twice())
+    assert finding.where.line == 7
+    assert finding.severity is Severity.ERROR
 
 
 def test_one_that_was_merely_left_out_is_a_warning_and_takes_time():

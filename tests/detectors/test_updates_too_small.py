@@ -19,9 +19,9 @@ def test_a_hopeless_rate_is_told_after_a_few_steps():
     "facts",
     [
         {"update": 1e-6, "steps": 40},
-        {"update": 1e-10, "steps": 8},
+        {"update": 1e-10, "steps": 5},
         {"update": 1e-10, "steps": 40, "loaded": True},
-        {"update": 1e-10, "steps": 40, "fall": 0.98},
+        {"update": 1e-10, "steps": 40, "fall": 0.98, "bias": 1e-3},
     ],
     ids=["small", "too soon", "loaded", "learns"],
 )

@@ -61,8 +61,8 @@ def test_an_ordinary_script(tmp_path, monkeypatch):
     assert {name: each.outcome for name, each in scores.items()} == expected
     assert all(each.right_family for each in done.caught)
     # The finding is about the script's own line, not about the mutant's.
-    assert scores["zero-grad-dropped"].told.step < 20
-    assert ".backward()" in source.splitlines()[scores["zero-grad-dropped"].told.line - 1]
+    assert scores["zero-grad-dropped"].caught_by.step < 20
+    assert ".backward()" in source.splitlines()[scores["zero-grad-dropped"].caught_by.line - 1]
     # Nothing was edited, nothing written.
     assert [path.name for path in tmp_path.iterdir()] == ["churn_tabular.py"]
     assert (tmp_path / "churn_tabular.py").read_text() == source

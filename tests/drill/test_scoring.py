@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from premortem.drill.order import Heard, Told
+from premortem.drill.order import Dated, Heard
 from premortem.drill.scoring import ABSENT, CAUGHT, FAILED, IDLE, MISSED, Clean, score, survived
 
 SAME = {"1": 11, "2": 22}
 OTHER = {"1": 11, "2": 23}
-ALARM = Told(code="PM122", name="gradients-never-cleared", family="update-order", severity="error", step=4)
+ALARM = Dated(code="PM122", name="gradients-never-cleared", family="update-order", severity="error", step=4)
 LATER = replace(ALARM, code="PM213", family="lr", step=2)
 QUIET = replace(ALARM, code="PM449", family="exploding", severity="info")
 
@@ -28,7 +28,7 @@ def judged(run, around=None):
 
 def test_caught_is_an_alarm_that_the_clean_run_did_not_have():
     found = judged(heard(touched=3, prints=OTHER, findings=[LATER, ALARM, QUIET]))
-    assert (found.outcome, found.right_family, found.told) == (CAUGHT, True, ALARM)
+    assert (found.outcome, found.right_family, found.caught_by) == (CAUGHT, True, ALARM)
     assert found.others == [LATER]
     same = judged(heard(touched=3, prints=OTHER, findings=[ALARM]), clean(findings=[ALARM]))
     assert same.outcome == MISSED

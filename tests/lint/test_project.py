@@ -165,7 +165,7 @@ def test_old_caches_are_removed(files, tmp_path):
     folder = tmp_path / "cache"
     for number in range(cache.KEPT + 3):
         check(files, folder=folder, ignore=(f"PM{number}",))
-    assert len([*folder.glob("*.json")]) == cache.KEPT
+    assert len([*folder.glob("*.sealed")]) == cache.KEPT
 
 
 def test_where_the_cache_is_kept(tmp_path, monkeypatch):

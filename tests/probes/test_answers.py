@@ -62,3 +62,26 @@ def test_what_has_not_arrived_is_not_told():
     asked._values[0] = 0.0
     asked.drain(wait=False)
     assert told == [(1, 0, True)]
+
+
+def test_sound_steps_are_settled_without_a_look_and_a_broken_one_is_left():
+    asked, told = flags()
+    for step, grads in enumerate([SOUND, SOUND, SOUND, SOUND, SOUND, BROKEN, SOUND, SOUND]):
+        asked.of(grads)
+        asked.send(1, step, patiently=True)
+        if step % 2 == 0:
+            assert not asked.settle()  # a flag waits for the next one
+    assert asked.settle()
+    assert told == [(1, step, True) for step in range(4)]
+    asked.drain(wait=False)
+    assert told[4:] == [(1, 4, True), (1, 5, False), (1, 6, True), (1, 7, True)]
+    assert not asked.settle()
+
+
+def test_what_has_not_arrived_is_not_settled():
+    asked, told = flags()
+    asked.of(SOUND)
+    asked.send(1, 0)
+    asked._values[1] = -1.0
+    assert not asked.settle()
+    assert not told

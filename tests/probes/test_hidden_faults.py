@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.distributions import Categorical, kl_divergence
 
 from tests.heard import hearing
 
@@ -131,3 +132,87 @@ def test_data_is_blamed_where_it_was_read(tmp_path):
     found = read(lambda: torch.stack([items[0], items[1]]))
     assert found.what == "Items[1]"
     assert found.at.line < line
+
+
+def spelling(length: int) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        net = nn.Linear(6, 6)
+        optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+        letters = torch.eye(6)[torch.randint(6, (8, length))]
+        for _ in range(6):
+            likely = (net(letters).softmax(-1) * letters).sum(-1).prod(1)
+            loss = -likely.clamp_min(1e-30).log().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return told(watcher)
+
+
+def test_a_product_that_is_too_small_for_its_type():
+    assert ("underflow", "error", "prod") in spelling(200)
+    assert "underflow" not in {name for name, _, _ in spelling(10)}
+
+
+def bounded(least: float) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        net = nn.Linear(6, 4)
+        optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+        x, wanted = torch.randn(40, 6), torch.randn(40, 4).softmax(1)
+        wanted[:, 0] = least
+        for step in range(16):
+            to = wanted if step > 8 else wanted + 0.1
+            apart = kl_divergence(Categorical(logits=net(x)), Categorical(probs=to))
+            loss = apart.clamp(max=5.0).mean() + net(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return told(watcher)
+
+
+def test_an_infinite_divergence_behind_a_bound():
+    assert ("masked-non-finite", "warning", "kl_divergence") in bounded(0.0)
+    assert bounded(0.01) == []
+
+
+def averaged(first: int) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        net, average = nn.Linear(4, 2), nn.Linear(4, 2)
+        optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+        x, y = torch.randn(16, 4), torch.randint(2, (16,))
+        for step in range(6):
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                for held, weight in zip(average.parameters(), net.parameters(), strict=True):
+                    correction = 1 - torch.tensor(0.9) ** (step + first)
+                    held.mul_(0.9).add_(weight * 0.1 / correction)
+        with torch.no_grad():
+            average(x).nan_to_num().argmax(1)
+        return told(watcher)
+
+
+def test_an_average_of_weights_that_is_infinite_since_its_first_step():
+    assert averaged(0) == [("weights-not-finite", "error", "div")]
+    assert averaged(1) == []
+
+
+def initialised(length: float) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        net = nn.Linear(4, 3)
+        with torch.no_grad():
+            net.weight[1] = length
+            net.weight.div_(net.weight.norm(dim=1, keepdim=True))
+        optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+        for _ in range(5):
+            loss = net(torch.randn(16, 4)).nan_to_num().pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return told(watcher)
+
+
+def test_a_weight_that_was_never_finite_behind_a_mask():
+    assert "weights-not-finite" in {name for name, _, _ in initialised(0.0)}
+    assert initialised(1.0) == []

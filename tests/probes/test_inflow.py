@@ -1,5 +1,6 @@
 """What flows into a model, as it is told: real loops in this process."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -7,6 +8,7 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from premortem.events import DataProfiled, EnvironmentRead, StateLoaded
 from premortem.probes import inflow
+from premortem.probes.rows import partner
 from premortem.profile.lying import wrong
 from tests.heard import hearing
 
@@ -166,7 +168,8 @@ def test_masks_are_laid_on_their_pictures(flips):
             opt.zero_grad()
             nn.functional.cross_entropy(net(x), y).backward()
             opt.step()
-    (profile,) = last(heard).profiles
+    profile, masks = last(heard).profiles
+    assert (masks.name, masks.beside) == ("loader 1, batch[1]", "target")
     found = wrong(profile.laid)
     assert (found is not None and found[0] == "mirrored left to right") if flips else found is None
     assert dict(profile.laid)["as it is"] >= 5
@@ -213,3 +216,93 @@ def test_a_state_with_the_statistics_of_a_new_layer_is_told():
         body.load_state_dict(body.state_dict())
         body.load_state_dict(fresh)
     assert [event.uncounted for event in heard if isinstance(event, StateLoaded)] == [(), ("1",)]
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 3), nn.Linear(4, 3)
+
+    def forward(self, first, second):
+        return self.one(first) + self.two(second)
+
+
+def test_what_comes_beside_the_first_input_is_told():
+    """A second input, and targets of three columns; a label of one number stays with the first input."""
+    x, second, y, net = torch.randn(96, 6), torch.randn(96, 4), torch.randn(96, 3), Two()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    train = DataLoader(TensorDataset(x, second, y), batch_size=16, shuffle=True)
+    val = DataLoader([{"x": a, "t": b} for a, b in zip(x, second, strict=True)], batch_size=32)
+    with hearing() as (heard, _):
+        for a, b, c in train:
+            opt.zero_grad()
+            nn.functional.mse_loss(net(a, b), c).backward()
+            opt.step()
+        net.eval()
+        with torch.no_grad():
+            for batch in val:
+                net(batch["x"], batch["t"])
+    told = {profile.name: profile for profile in last(heard).profiles}
+    assert {name: profile.beside for name, profile in told.items()} == {
+        "`train`": "",
+        "`train`, batch[1]": "input",
+        "`train`, batch[2]": "target",
+        "`val`": "",
+        "`val`, batch['t']": "input",
+    }
+    assert told["`train`, batch[2]"].columns[0].name == "batch[2][:, 0]"
+    assert told["`train`, batch[1]"].sampled == 96
+
+
+def test_labels_of_a_set_that_is_judged_without_a_loader_lie_beside_it():
+    x, y, net = torch.randn(160, 6), torch.randint(0, 3, (160,)), nn.Linear(6, 3)
+    vx, vy = torch.randn(90, 6), torch.arange(90) % 3
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+
+    def judge():
+        net.eval()
+        with torch.no_grad():
+            guess = torch.cat([net(vx[at : at + 30]).argmax(1) for at in range(0, 90, 30)])
+        net.train()
+        return (guess == vy).float().mean()
+
+    with hearing() as (heard, _):
+        judge()
+        for _ in range(3):
+            for a, b in DataLoader(TensorDataset(x, y), batch_size=16):
+                opt.zero_grad()
+                nn.functional.cross_entropy(net(a), b).backward()
+                opt.step()
+            judge()
+    (judged,) = [p for p in last(heard).profiles if p.phase == "evaluation"]
+    assert dict(judged.classes) == {"0": 30, "1": 30, "2": 30}
+
+
+def test_an_evaluation_before_training_leaves_time_for_it(monkeypatch):
+    monkeypatch.setattr(inflow, "_BEFORE", 0.0)
+    monkeypatch.setattr(inflow, "_FREE", 60.0)
+    x, y, net = torch.randn(160, 6), torch.randn(160), nn.Linear(6, 1)
+    vx = torch.randn(80, 6)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        net.eval()
+        with torch.no_grad():
+            for _ in range(3):
+                net(vx)
+        net.train()
+        for idx in torch.randperm(160).split(16):
+            step(net, opt, x[idx], y[idx])
+    (trained,) = [p for p in last(heard).profiles if p.phase == "training"]
+    assert trained.rows == 160
+
+
+@pytest.mark.parametrize("beside", ["numbers", "two", "array"])
+def test_what_is_as_long_as_a_set_is_not_always_its_labels(beside):
+    vx = torch.randn(90, 6)
+    held = {
+        "numbers": (torch.randperm(90),),
+        "two": (torch.arange(90) % 3, torch.nn.functional.one_hot(torch.arange(90) % 4)),
+        "array": (torch.arange(90) % 3, np.zeros(90)),
+    }[beside]
+    assert partner(vx) is None
+    assert len(held[0]) == 90

@@ -101,7 +101,7 @@ def test_long_steps_are_told_one_by_one_for_fewer_steps(monkeypatch):
 def test_a_long_run_is_told_ever_less(calm, monkeypatch):
     monkeypatch.setattr(rest, "YOUNG", 100)
     with Run() as run:
-        for _ in range(600):
+        for _ in range(900):
             run.step()
         late = [event for event in run.of(OptimizerStep) if event.step > 300]
         assert 2 <= len(late) < 40

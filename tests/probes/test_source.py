@@ -3,6 +3,7 @@ import textwrap
 import pytest
 
 from premortem.events import Site
+from premortem.probes.session import is_user_code
 from premortem.probes.source import under_modulo
 
 SCRIPT = """
@@ -65,3 +66,9 @@ def test_a_source_that_cannot_be_read_says_nothing(tmp_path, content):
     assert not under_modulo(Site(str(path), 1))
     assert not under_modulo(Site(str(tmp_path / "gone.py"), 1))
     assert not under_modulo(None)
+
+
+def test_packages_of_another_place_are_not_the_users_own():
+    for folder in ("/home/me/.local/lib/python3.11/site-packages", "/usr/lib/python3/dist-packages"):
+        assert not is_user_code(f"{folder}/timm/models.py")
+    assert is_user_code("/home/me/packages/train.py")

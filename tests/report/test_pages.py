@@ -74,6 +74,19 @@ def test_the_verdict_is_the_first_error(journal):
     assert "### error PM442 non-finite-training" in text
 
 
+def test_a_mistake_of_the_loop_did_not_begin_where_it_showed(journal):
+    found = finding(
+        code="PM302",
+        name="trained-in-eval-mode",
+        family="eval-mode",
+        step=7,
+        message="`m` is trained in eval mode",
+    )
+    assert story.read(journal(losses=CALM, findings=[found])).verdict.sentence == (
+        "This run is broken: `m` is trained in eval mode."
+    )
+
+
 def test_nan_and_infinity_in_every_series_are_shown_as_such(journal):
     printed = [
         LogLine(step=step, text="", template="", values=(("val_loss", "", value),))

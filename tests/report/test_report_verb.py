@@ -1,5 +1,6 @@
 """`premortem report` as a person calls it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import sys
 import pytest
 
 from premortem.cli import main
+from premortem.journal import Run
+from premortem.report.find import newest, written
 from tests.report.conftest import BROKEN, finding, premortem
 from tests.report.reading import Page
 
@@ -135,3 +138,18 @@ def test_without_the_extra_the_page_says_what_to_install_and_markdown_works(jour
     text = subprocess.run([*command, "-o", "-"], capture_output=True, text=True, check=False)
     assert (text.returncode, text.stderr) == (0, "")
     assert text.stdout.startswith("# Nothing wrong was seen in 2 steps.")
+
+
+def test_reading_an_old_run_does_not_make_it_the_newest(tmp_path, journal):
+    """Who reads a journal leaves files beside it, and a replay adds to it."""
+    runs = tmp_path / ".premortem" / "runs"
+    for name in ("20260101T000000Z-a-1", "20260102T000000Z-b-1"):
+        journal(f".premortem/runs/{name}")
+    old = runs / "20260101T000000Z-a-1" / "journal.sqlite"
+    before = written(old)
+    os.utime(old, (before - 60, before - 60))
+    with Run(old) as run:
+        assert run.meta["argv"] == ["train.py"]
+    assert written(old) == pytest.approx(before - 60)
+    os.utime(old, (before + 60, before + 60))
+    assert newest(runs).parent.name == "20260102T000000Z-b-1"

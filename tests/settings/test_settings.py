@@ -84,6 +84,16 @@ def test_a_comment_on_the_statement_silences_it(tmp_path, text, silent):
     assert (shown([Silence().apply(finding(file=str(file), line=1))]) == []) is silent
 
 
+def test_who_silences_later_hears_of_all(tmp_path):
+    """A rehearsal or a trial reports everything; the verb silences, and counts."""
+    file = tmp_path / "a.py"
+    file.write_text("step(1)  # premortem: ignore[PM211]\n")
+    found = finding(file=str(file), line=1)
+    assert shown([Silence(Shared(comments=False)).apply(found)]) == [found]
+    other = finding(file=str(file), line=2)
+    assert Silence().without([found.to_json(), other.to_json()]) == ([other.to_json()], 1)
+
+
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [

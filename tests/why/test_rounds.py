@@ -91,3 +91,57 @@ def test_an_error_that_was_measured_is_looked_for_again_with_the_change():
     helped = next(row for row in rows if row.change == "no-clipping")
     assert helped.still == set(), "it went away"
     assert any(order.watched for order in director.orders)
+
+
+def learning(helps, *, whole=True):
+    """A script that learns as it is, seen to its end or not."""
+    director = Pretending(helps, run=RunDescription(optimizers=("SGD",)))
+    director.done.learns, director.done.to_the_end = True, whole
+    rows, names = asked(director)
+    return {row.change: row for row in rows}, names, verdict.ranked(rows, learns=True)
+
+
+def test_a_rate_is_a_mistake_where_a_hundred_times_as_much_helps_too():
+    up = {"rate-times-ten", "rate-times-hundred"}
+    _, names, causes = learning(lambda change: change in up)
+    assert up <= set(names)
+    assert [row.change in up for row in causes] == [True]
+    _, names, causes = learning(lambda change: change == "rate-times-ten")
+    assert "rate-times-hundred" in names
+    assert causes == [], "a better setting"
+    down = {"rate-tenth", "rate-hundredth"}
+    assert learning(lambda change: change in down, whole=False)[2]
+
+
+def test_a_low_rate_is_no_mistake_where_the_script_goes_on():
+    up = {"rate-times-ten", "rate-times-hundred"}
+    rows, names, causes = learning(lambda change: change in up, whole=False)
+    assert "rate-times-hundred" not in names
+    assert causes == []
+    assert "goes on" in rows["rate-times-hundred"].why
+
+
+def test_what_helps_in_both_directions_says_nothing():
+    rows, _, causes = learning(lambda change: change.startswith("rate-t"))
+    assert causes == []
+    assert rows["rate-times-ten"].verdict == rows["rate-tenth"].verdict == NOTHING
+    assert "helps too" in rows["rate-tenth"].why
+    stuck, _ = asked(Pretending(lambda change: change.startswith("rate-") and change != "rate-constant"))
+    assert not [row for row in stuck if row.family == "lr" and row.verdict == HELPS], (
+        "nor does what goes further"
+    )
+
+
+def test_what_cannot_be_repeated_in_time_proves_nothing():
+    director = Pretending(
+        lambda change: True, run=RunDescription(optimizers=("SGD",), clips=True, weight_decay=0.1)
+    )
+    director.done.learns = True
+    rounds = Rounds(director)
+    rows = [row for row in rounds._questions() if row.family]
+    for row in rows:
+        row.verdict = HELPS
+    director.total = 0.0
+    rounds._again(rows)
+    assert [len(row.again) for row in rows].count(0) == len(rows) - 1
+    assert {row.why for row in rows if not row.again} == {verdict.NO_TIME}

@@ -7,6 +7,8 @@ does nothing, for drawing and for sending numbers away.
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -18,6 +20,7 @@ from typing import ClassVar
 from unittest.mock import MagicMock
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 def cuda() -> None:
@@ -52,7 +55,35 @@ def torchvision() -> None:
 
 
 def gym() -> None:
-    sys.modules["gym"] = importlib.import_module("gymnasium")
+    """A script that does not seed its world gets the same one every time."""
+    gymnasium = sys.modules["gym"] = importlib.import_module("gymnasium")
+    make = gymnasium.make
+
+    def seeded(*args: object, **options: object) -> object:
+        world = make(*args, **options)
+        world.reset(seed=0)
+        return world
+
+    gymnasium.make = seeded
+
+
+def traced(file: Path) -> None:
+    """At the end of the process, a hash of all weights that were trained. A hook of torch's own: for bare runs alone."""
+    met: dict[int, torch.optim.Optimizer] = {}
+    process = os.getpid()
+    register_optimizer_step_post_hook(
+        lambda optimizer, _args, _options: met.setdefault(id(optimizer), optimizer)
+    )  # type: ignore[arg-type,return-value]
+
+    def ended() -> None:
+        if os.getpid() == process:
+            digest = hashlib.sha256()
+            for optimizer in met.values():
+                for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+                    digest.update(parameter.detach().float().contiguous().numpy().tobytes())
+            file.write_text(digest.hexdigest()[:12])
+
+    atexit.register(ended)
 
 
 _KEPT: list[object] = []
@@ -98,3 +129,5 @@ def put_on(names: list[str]) -> None:
 
 
 put_on(os.environ.get("WILD_STANDS_IN", "").split())
+if os.environ.get("WILD_TRACE"):
+    traced(Path(os.environ["WILD_TRACE"]))

@@ -10,8 +10,6 @@ does not join keeps the others waiting once, for a while. On a GPU the host must
 raised on the device, over the mesh's own groups, in the stream of the step.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Sequence

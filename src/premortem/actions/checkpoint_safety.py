@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem.actions.keep import is_sharded, keep, whose_turn
+from premortem.actions.keep import NAME, is_sharded, keep, whose_turn
 from premortem.actions.loading import Loading
 from premortem.actions.mirror_sending import Sending
 from premortem.actions.save_calls import Doors
@@ -70,6 +70,7 @@ class Safekeeping:
         self.loading = Loading(self.saving)
         self.saving.met.append(self._met)
         self.doors = Doors(self.session, self.saving, self.loading)
+        self.scripts: Path | None = None  # the script's own last checkpoint
         self.saved_at: int | None = None  # the step of our last save
         self._seconds = 0.0  # ... and how long it took
         self._last, self._gap = time.monotonic(), 0.0
@@ -97,6 +98,12 @@ class Safekeeping:
     def saves(self) -> bool:
         """Whether a save of ours is wanted when a signal comes: not under the policy `observe`."""
         return self.saving.changes or self.mirror is not None or self.deadline is not None
+
+    @property
+    def kept(self) -> Path | None:
+        """The state that premortem saved, in this run."""
+        path = self.folder / NAME
+        return path if path.exists() else None
 
     @property
     def patience(self) -> float:
@@ -218,6 +225,7 @@ class Safekeeping:
 
     def _met(self, path: Path) -> None:
         """A checkpoint was saved there."""
+        self.scripts = path
         folder = path.parent
         if folder not in self._judged and not self.mirror:
             self._judged.add(folder)

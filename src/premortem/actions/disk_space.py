@@ -7,8 +7,6 @@ no room for that either    all else that is ours on that disk goes (capsules, th
 it does not fit            what was there before is put back, and the script gets its exception
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import traceback

@@ -14,6 +14,7 @@ A scaler that has its own answer is left alone.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ from premortem.points import passes_on, unseen
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
+
+
+_WITHOUT = (None,)  # arguments that name no closure, as Accelerate gives them
 
 
 class Guard:
@@ -57,7 +61,9 @@ class Guard:
         self.schedulers.veto = self.refusals.holds_back
         self.session.layer(AveragedModel, "update_parameters", self._wrap_average)
         if hasattr(clip_grad, "_clip_grads_with_norm_"):
-            self.session.layer(clip_grad, "_clip_grads_with_norm_", self._wrap_clip)
+            self.session.layer(
+                clip_grad, "_clip_grads_with_norm_", self._wrap_clip, quiet=self._wrap_clip_quietly, asks=True
+            )
 
     # -- stepping -------------------------------------------------------------------------
 
@@ -94,15 +100,16 @@ class Guard:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if refusals.inside or session.looking or not session.on or get_ident() != session.thread:
                 return original(optimizer, *args, **kwargs)
-            key = None if args or kwargs else sound(optimizer)
+            plain = not kwargs and (not args or args == _WITHOUT)
+            key = sound(optimizer) if plain else None
             verdict = None
             if key is None:
-                verdict = None if args or kwargs else self._quickly(optimizer)
+                verdict = self._quickly(optimizer) if plain else None
                 if verdict is None:
                     return transact(optimizer, *args, **kwargs)
             refusals.inside = True
             try:
-                result = original(optimizer)
+                result = original(optimizer, *args)
             finally:
                 refusals.inside = False
             if key is not None:
@@ -114,7 +121,12 @@ class Guard:
         return step
 
     def _quickly(self, optimizer: Any) -> Verdict | None:
-        if self.stats.expecting:
+        try:
+            settled = self.stats.settled()
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("guard", error)
+            settled = False
+        if not settled:
             with self.session.looking_at("guard", pieces=False):
                 self.stats.hear()
         return None if self.refusals.unsaid else self.judgement.quickly(optimizer)
@@ -247,5 +259,19 @@ class Guard:
                 # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nobody.
                 total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
             return original(parameters, max_norm, total_norm, *args, **kwargs)
+
+        return clip
+
+    def _wrap_clip_quietly(self, original: Any) -> Any:
+        """In a rested step: on the CPU the norm is there, and nearly always finite."""
+        session, checked = self.session, self._wrap_clip(original)
+
+        def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            alone = session.looking or not session.on or get_ident() != session.thread
+            if alone or (
+                type(total_norm) is torch.Tensor and total_norm.is_cpu and math.isfinite(total_norm.item())
+            ):
+                return original(parameters, max_norm, total_norm, *args, **kwargs)
+            return checked(parameters, max_norm, total_norm, *args, **kwargs)
 
         return clip

@@ -8,8 +8,6 @@ A few samples are enough for that. A model that returns a mean is tried on the w
 weigh the same depends on the data.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress

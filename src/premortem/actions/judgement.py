@@ -85,12 +85,14 @@ class Judgement:
         """Before a rested step: the key of the optimizer, if nothing is peculiar about its step and its gradients, on the
         CPU, are finite, or a scaler has found them so."""
         try:
-            held = self.stats.held(optimizer)
-            if held is None or held.half or self.doomed or self.session.locally is not None:
+            session, held = self.session, self.stats.known.get(id(optimizer))
+            if held is None or held.optimizer() is not optimizer or held.half or self.doomed:
                 return None
-            if not trusted(optimizer) or getattr(optimizer, "found_inf", None) is not None:
+            if session.locally is not None or getattr(optimizer, "found_inf", None) is not None:
                 return None
-            sound = self.session.scaled or (held.on_cpu and self.stats.sound(optimizer))
+            if not (session.scaled or (held.quick and not session.rest.careful)) or not trusted(optimizer):
+                return None
+            sound = session.scaled or self.stats.finite(held)
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
             self.session.fault("guard", error)
             return None
@@ -101,8 +103,10 @@ class Judgement:
         more than this to know it. No look is begun: nothing here is heard by a layer of ours."""
         session, stats = self.session, self.stats
         try:
-            held, shadow = stats.held(optimizer), self._shadows.get(optimizer)
+            held, shadow = stats.known.get(id(optimizer)), self._shadows.get(optimizer)
             if held is None or shadow is None or held.on_cpu or held.half or held.sparse:
+                return None
+            if held.optimizer() is not optimizer:
                 return None
             if session.rest.careful or self._peculiar(optimizer):
                 return None

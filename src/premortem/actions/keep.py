@@ -1,7 +1,5 @@
 """keep: the state of the training, written whole or not at all: before a run is ended, or when its time is short."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path

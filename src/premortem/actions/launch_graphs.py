@@ -4,8 +4,6 @@ It runs as it is the first time, is captured into a CUDA graph the second time, 
 Where it cannot be captured it runs as it is for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

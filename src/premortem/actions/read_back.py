@@ -1,7 +1,5 @@
 """Reading back what was just written: each returns what is wrong with it, "" when nothing is."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path

@@ -100,7 +100,7 @@ class Refusals:
 
     def holds_back(self, scheduler: int, optimizer: int) -> bool:
         """Whether a scheduler must not advance: every step since its last one was refused."""
-        now = (self._made[optimizer], self._refused[optimizer])
+        now = (self._made.get(optimizer, 0), self._refused.get(optimizer, 0))
         made, refused = self._seen.get(scheduler, (0, 0))
         self._seen[scheduler] = now
         return now[0] == made and now[1] > refused

@@ -8,8 +8,6 @@
 `loader.sampler` and `loader.batch_sampler` are the script's own, as ever.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """One save, on its way from a door to its place."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """stop: end the run at a step boundary, where weights and optimizer state agree."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from premortem.errors import Stopped

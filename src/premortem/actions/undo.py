@@ -1,7 +1,5 @@
 """What an optimizer's step may change, as it was before: to put back, bit for bit."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -153,7 +151,11 @@ class Shadow:
         """`undo_where`, after `copies`: two launches, and `gained` is what counters on the host have gained. False, and
         nothing was done, if this step has made new state."""
         put_back = self._put_back
-        if not isinstance(put_back, Repeated) or put_back.graph is None or self._size != size_of(optimizer):
+        if (
+            not isinstance(put_back, Repeated)
+            or put_back.graph is None
+            or self._size[1] != len(optimizer.state)
+        ):
             return False
         self._flag.copy_(flag)
         put_back.graph.replay()
@@ -184,8 +186,13 @@ class Shadow:
 
     def _outgrown(self, optimizer: torch.optim.Optimizer) -> bool:
         """It has other tensors now: more of them, or those of a state that was loaded, or of weights that moved."""
-        now = places_of(optimizer, pieces=self._pieces)
-        return self._places != now or self._size != size_of(optimizer)
+        parameters = places = 0
+        for group in optimizer.param_groups:  # as `size_of` and `places_of`: this is felt at every step
+            held = group["params"]
+            parameters += len(held)
+            places += sum(map(_POINTER, map(local, held) if self._pieces else held))
+        state = optimizer.state
+        return self._places != (id(state), places) or self._size != (parameters, len(state))
 
     def _born(self, optimizer: torch.optim.Optimizer) -> tuple[list[list[torch.Tensor]], list[torch.Tensor]]:
         """State that was not there before the step: on the device, by type, and on the host."""

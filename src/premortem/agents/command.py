@@ -1,7 +1,5 @@
 """`premortem mcp`: its options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -145,16 +145,22 @@ class Project:
         """With proposals, only what became of them and of the script as it is."""
         with tempfile.TemporaryDirectory(prefix="premortem-mcp-") as folder:
             verb = ["why", "--minutes", f"{minutes:g}"]
-            for file in _written(folder, diffs):
-                verb += ["--try", str(file)]
+            names = {
+                str(file): f"diff {number}" for number, file in enumerate(_written(folder, diffs), start=1)
+            }
+            for file in names:
+                verb += ["--try", file]
             for setting in settings:
                 verb += ["--set", setting]
             words = [str(self.inside(script)), *arguments]
             told, done = await self._with_file("--json", verb, words, 90 * minutes + 120, tell)
         proposed = bool(diffs or settings)
-        trials = [_trial(each) for each in told.get("trials", ()) if _worth(each, proposed=proposed)]
-        told.update(trials=[each for each in trials if each], as_is=(told.get("as_is") or {}).get("sentence"))
-        return {**told, **done.ending}
+        trials = [_trial(each, names) for each in told.get("trials", ()) if _worth(each, proposed=proposed)]
+        told.update(trials=trials, as_is=(told.get("as_is") or {}).get("sentence"))
+        told.pop("questions", None)  # how many trials each question had: no help for a decision
+        tried = {each["change"]: each["verdict"] for each in trials if each["question"] == "proposals"}
+        ending = {"exit_code": done.code} if "verdict" in told else done.ending
+        return {**({"proposals": tried} if proposed else {}), **told, **ending}
 
     async def run(
         self, script: str, arguments: Sequence[str], seconds: float, tell: Progress
@@ -241,9 +247,10 @@ def _worth(trial: Mapping[str, Any], *, proposed: bool) -> bool:
     return bool(trial["verdict"] != "skipped" or trial["question"] == "proposals")
 
 
-def _trial(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Without its curve."""
-    return {key: value for key, value in row.items() if key != "curve" and value not in (None, "", [])}
+def _trial(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Without its curve; a proposed diff by its number, and not by the file it was written to."""
+    kept = {key: value for key, value in row.items() if key != "curve" and value not in (None, "", [])}
+    return {**kept, **{key: names[kept[key]] for key in ("change", "title") if kept.get(key) in names}}
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """What an agent should know about premortem, in few words: for the server, and for AGENTS.md (`premortem agents`)."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

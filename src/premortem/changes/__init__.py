@@ -9,8 +9,6 @@
 time, in the order of this list. To add one: write its file and add its name here.
 """
 
-from __future__ import annotations
-
 import importlib
 
 from premortem.changes.base import Change, RunDescription

@@ -16,7 +16,9 @@ class NoAugmentation(Change):
     script's own generators go on as if nothing had been drawn."""
 
     name = "no-augmentation"
-    learning = Learning(title="augmentation held still", question="inputs", family="data-augment", order=4)
+    learning = Learning(
+        title="augmentation held still", question="inputs", family="data-augment", evaluated=True, order=4
+    )
     opening = ("augments", "each sample is the same whenever it is asked for")
 
     def put_on(self) -> None:

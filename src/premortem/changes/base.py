@@ -60,6 +60,7 @@ class RunDescription:
     cleared_before_step: bool = False  # gradients are cleared between backward() and step()
     missing: int = 0  # parameters that the loss reaches and no optimizer holds
     squashed: bool = False  # a softmax or sigmoid lies before a loss that has its own
+    bounded: bool = False  # an activation bounds what is compared with targets of any size
     mismatched: bool = False  # prediction and target have different shapes, and the loss broadcasts them
     odd_inputs: bool = False  # far from mean 0 and deviation 1
     unshuffled: bool = False  # what is trained on comes in the same order in every epoch
@@ -72,6 +73,11 @@ class RunDescription:
         False  # a batch norm that was trained for long is evaluated with statistics it has kept
     )
     splits: bool = False  # `random_split` was called, and how well it goes depends on the seed
+    warming: bool = False  # the learning rate was still rising when these steps ended
+    own_weights: bool = False  # a layer begins with weights far larger or smaller than torch would give it
+    odd_scores: bool = False  # what goes into a softmax before anything is learned is huge, or nearly nothing
+    odd_settings: bool = False  # of an optimizer: an epsilon, a momentum, a beta that stops it
+    sigmoid_layers: bool = False  # what a sigmoid makes is what the next layer is given
     stuck: bool = False  # as it is, it does not learn
     diverges: bool = False
 
@@ -139,6 +145,12 @@ class Learning:
     certain: bool = (
         False  # what it needs is a mistake wherever it is seen; else only where the effect is large
     )
+    evaluated: bool = False  # training always looks better with it: only an evaluation can judge it
+    further: str = ""  # the same, ten times as far: a setting that is wrong by so much is a mistake
+    slow: bool = (
+        False  # it makes up for few steps: a mistake only where the script makes no more than were seen
+    )
+    against: str = ""  # the opposite: where both help, neither says anything
     finding: str = ""  # the name in the catalog of what it removes
     remedy: str = ""  # what to do, where no edit of the source says it
 

@@ -1,7 +1,5 @@
 """Batch norm: statistics of the batch instead of those that were kept."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from premortem.changes.late import torch
 
-PLAIN = (str, int, float, bool, type(None))
+_PLAIN = (str, int, float, bool, type(None))
 
 
 def rows(thing: Any) -> int:
@@ -43,7 +43,7 @@ def take(thing: Any, size: int, index: list[int]) -> Any:
             return tensor
         return tensor[torch.tensor(index, device=tensor.device)]
 
-    if isinstance(thing, list) and len(thing) == size and all(isinstance(item, PLAIN) for item in thing):
+    if isinstance(thing, list) and len(thing) == size and all(isinstance(item, _PLAIN) for item in thing):
         return [thing[i] for i in index]
     return mapped(thing, taken, lambda item: take(item, size, index))
 

@@ -1,7 +1,5 @@
 """Dropout: none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from premortem.changes.base import Change, Learning
@@ -17,9 +15,9 @@ class NoDropout(Change):
         title="dropout 0",
         question="mode",
         family="config",
-        mistake=False,
-        same_loss=False,
+        evaluated=True,
         order=7,
+        least=0.15,
         finding="dropout-near-one",
         remedy="lower the probability of dropout",
     )
@@ -31,6 +29,6 @@ class NoDropout(Change):
         for name in _KINDS:
             self.reach.instead(functional, name, self._kept)
 
-    def _kept(self, original: Any, given: Any, p: float = 0.5, *args: Any, **kwargs: Any) -> Any:
+    def _kept(self, original: Any, input: Any, p: float = 0.5, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - torch's name
         self.touched += 1
-        return original(given, 0.0, *args, **kwargs)
+        return original(input, 0.0, *args, **kwargs)

@@ -6,7 +6,7 @@ Each is made at all places of the file that it fits, and only where names surely
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
 from premortem.lint.diagnostics import Edit, Fix
@@ -43,10 +43,91 @@ def argument_edits(
     for call in _calls(source, names):
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         value = argument(call, names.get(last, next(iter(names.values()))), position)
+        value = _written(source, value) if value is not None else None
         text = new(constant(value)) if value is not None else None
         if value is not None and text is not None:
             edits.append(source.replace(value, text))
-    return _fix(edits)
+    return _fix(list(dict.fromkeys(edits)))
+
+
+def rate_keys(source: Source) -> Iterator[tuple[str, ...]]:
+    """What a config would call the rate of each optimizer: ("train", "lr") for `cfg["train"]["lr"]` or `cfg.train.lr`."""
+    for call in _calls(source, OPTIMIZERS):
+        value = argument(call, "lr", 1)
+        path: list[str] = []
+        while isinstance(value, (ast.Attribute, ast.Subscript)):
+            part = value.attr if isinstance(value, ast.Attribute) else constant(value.slice)
+            path.insert(0, str(part))
+            value = value.value
+        if path and isinstance(value, ast.Name):
+            yield tuple(path)
+
+
+def _written(source: Source, value: ast.expr, more: int = 2) -> ast.expr:
+    """Where the number stands that a name, an attribute or a key means, if there is one place that it can be; else itself.
+    `more`: steps on the way, as in `self.lr = lr` and `def __init__(self, lr=1e-3)`."""
+    if isinstance(value, ast.Name):
+        found = [*_assigned(source, value.id), *_defaults(source, value.id)]
+    elif isinstance(value, ast.Attribute):
+        name = value.attr
+        found = [*_assigned(source, name), *_options(source, name), *_keywords(source, name)]
+        found = found or list(_attributes(source, name))
+    elif isinstance(value, ast.Subscript) and isinstance(key := constant(value.slice), str):
+        found = [*_keywords(source, key)]
+    else:
+        return value
+    if len(found) != 1:
+        return value
+    if isinstance(constant(found[0]), (int, float)):
+        return found[0]
+    further = _written(source, found[0], more - 1) if more else value
+    return further if isinstance(constant(further), (int, float)) else value
+
+
+def _assigned(source: Source, name: str) -> Iterator[ast.expr]:
+    pairs = [(target, each.value) for each in source.nodes(ast.Assign) for target in each.targets]
+    pairs += [(each.target, each.value) for each in source.nodes(ast.AnnAssign) if each.value is not None]
+    yield from (value for target, value in pairs if isinstance(target, ast.Name) and target.id == name)
+
+
+def _attributes(source: Source, name: str) -> Iterator[ast.expr]:
+    for each in source.nodes(ast.Assign):
+        if any(isinstance(target, ast.Attribute) and target.attr == name for target in each.targets):
+            yield each.value
+
+
+def _defaults(source: Source, name: str) -> Iterator[ast.expr]:
+    for function in source.nodes(ast.FunctionDef):
+        given = function.args
+        with_default = given.args[len(given.args) - len(given.defaults) :]
+        pairs = [
+            *zip(with_default, given.defaults, strict=True),
+            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        ]
+        yield from (default for each, default in pairs if each.arg == name and default is not None)
+
+
+def _options(source: Source, name: str) -> Iterator[ast.expr]:
+    for call in source.calls_to("add_argument"):
+        options = [constant(each) for each in call.args]
+        if any(isinstance(o, str) and o.lstrip("-").replace("-", "_") == name for o in options):
+            default = argument(call, "default")
+            yield from [] if default is None else [default]
+
+
+def _keywords(source: Source, name: str) -> Iterator[ast.expr]:
+    """Of a namespace, a dict."""
+    for call in source.nodes(ast.Call):
+        if getattr(call.func, "id", getattr(call.func, "attr", "")) in {
+            "SimpleNamespace",
+            "Namespace",
+            "dict",
+        }:
+            yield from (each.value for each in call.keywords if each.arg == name)
+    for each in source.nodes(ast.Dict):
+        for key, value in zip(each.keys, each.values, strict=True):
+            if key is not None and constant(key) == name:
+                yield value
 
 
 def rate_edit(factor: float) -> Callable[[Source], Fix | None]:

@@ -1,7 +1,5 @@
 """How an optimizer updates many parameters: in one kernel, one by one."""
 
-from __future__ import annotations
-
 from collections.abc import MutableMapping
 from functools import partial
 from typing import Any

@@ -14,7 +14,7 @@ class DefaultInitialisation(Change):
         title="initialised as torch does",
         question="initialisation",
         family="init-saturation",
-        order=6,
+        order=5,
         least=0.15,
         finding="symmetric-initialisation",
         remedy="leave the weights as torch's layers initialise them",
@@ -24,7 +24,8 @@ class DefaultInitialisation(Change):
     def absent(cls, run: RunDescription) -> str:
         if run.loaded:
             return "weights were loaded into the model"
-        return "" if run.stuck or run.diverges else "as it is, it learns"
+        usual = "" if run.stuck or run.diverges else "layers begin as torch initialises them"
+        return "" if run.own_weights else usual
 
     def put_on(self) -> None:
         self.reach.on_root(self._met)

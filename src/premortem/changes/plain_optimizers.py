@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from premortem.changes.base import Change, Learning, RunDescription
@@ -30,7 +30,7 @@ class PlainOptimizer(Change):
         self._first: dict[int, list[float]] = {}
         self.reach.on_step(self._step)
 
-    def _step(self, step: Callable[[], Any], optimizer: Any) -> None:
+    def _step(self, step: partial[Any], optimizer: Any) -> Any:
         key = id(optimizer)
         if key not in self._plain:
             groups = [{"params": list(group["params"])} for group in optimizer.param_groups]
@@ -43,7 +43,9 @@ class PlainOptimizer(Change):
             group["params"] = own["params"]
             group["lr"] = self.rate * (float(own["lr"]) / first if first else 1.0)
         self.touched += 1
-        plain.step()
+        # Lightning gives the step a closure that makes the backward pass.
+        closure = next((each for each in (*step.args, *step.keywords.values()) if callable(each)), None)
+        return plain.step(closure)
 
     @classmethod
     @abstractmethod

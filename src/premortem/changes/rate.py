@@ -1,7 +1,5 @@
 """The learning rate: zero, a thousand times, ten times, a tenth, constant."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, ClassVar
 
@@ -61,13 +59,27 @@ class RateInUpdate(Change):
         return own * self.factor
 
 
+def _warming(_cls: type[Change], run: RunDescription) -> str:
+    return "the rate is still rising: these steps do not see the end of its warm-up" if run.warming else ""
+
+
 class RateTimesTen(RateInUpdate):
     """The learning rate is ten times as high."""
 
     name = "rate-times-ten"
     factor = 10.0
     edit = rate_edit(factor)
-    learning = Learning(title="rate × 10", family="lr", mistake=False, order=8, finding="updates-too-small")
+    learning = Learning(
+        title="rate × 10",
+        family="lr",
+        mistake=False,
+        order=8,
+        further="rate-times-hundred",
+        slow=True,
+        against="rate-tenth",
+        finding="updates-too-small",
+    )
+    prevented = classmethod(_warming)
 
 
 class RateTimesHundred(RateInUpdate):
@@ -76,8 +88,9 @@ class RateTimesHundred(RateInUpdate):
     name = "rate-times-hundred"
     factor = 100.0
     edit = rate_edit(factor)
-    learning = Learning(title="rate × 100", family="lr", mistake=False, order=9, finding="updates-too-small")
-    opening = ("stuck", "as it is, it learns")
+    learning = Learning(title="rate × 100", family="lr", mistake=False, order=8, finding="updates-too-small")
+    opening = ("stuck", "asked where ten times as much helps")
+    prevented = classmethod(_warming)
 
 
 class RateHundredth(RateInUpdate):
@@ -86,11 +99,11 @@ class RateHundredth(RateInUpdate):
     name = "rate-hundredth"
     factor = 0.01
     edit = rate_edit(factor)
-    learning = Learning(title="rate ÷ 100", family="lr", mistake=False, order=9, finding="updates-too-large")
+    learning = Learning(title="rate ÷ 100", family="lr", mistake=False, order=8, finding="updates-too-large")
 
     @classmethod
     def absent(cls, run: RunDescription) -> str:
-        return "" if run.stuck or run.diverges else "as it is, it learns"
+        return "" if run.stuck or run.diverges else "asked where a tenth helps"
 
 
 class RateTenth(RateInUpdate):
@@ -99,7 +112,15 @@ class RateTenth(RateInUpdate):
     name = "rate-tenth"
     factor = 0.1
     edit = rate_edit(factor)
-    learning = Learning(title="rate ÷ 10", family="lr", mistake=False, order=8, finding="updates-too-large")
+    learning = Learning(
+        title="rate ÷ 10",
+        family="lr",
+        mistake=False,
+        order=8,
+        further="rate-hundredth",
+        against="rate-times-ten",
+        finding="updates-too-large",
+    )
     one_step = OneStep(
         title="a tenth of the learning rate",
         size=8,
@@ -120,6 +141,7 @@ class RateConstant(RateInUpdate):
         title="constant rate", family="scheduler", order=4, least=0.15, finding="scheduler-stepped-per-batch"
     )
     opening = ("schedules", "the learning rate does not vary")
+    prevented = classmethod(_warming)
 
     def put_on(self) -> None:
         self._first: dict[int, Any] = {}

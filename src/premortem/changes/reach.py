@@ -139,10 +139,10 @@ class Reach:
         known = set[type]()
 
         def stepped(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            return instead(lambda: original(optimizer, *args, **kwargs), optimizer)
+            return instead(functools.partial(original, optimizer, *args, **kwargs), optimizer)
 
         def scaled(original: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            return instead(lambda: original(scaler, optimizer, *args, **kwargs), optimizer)
+            return instead(functools.partial(original, scaler, optimizer, *args, **kwargs), optimizer)
 
         def met(optimizer: Optimizer) -> None:
             # Only now: torch and premortem have put theirs around `step` when the first one was built.

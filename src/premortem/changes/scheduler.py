@@ -1,7 +1,5 @@
 """`scheduler.step()`: never, for each batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What was added up to make a loss, which summand is broken, and the loss without one."""
 
-from __future__ import annotations
-
 import sys
 import types
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Weight decay: none."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -22,8 +20,8 @@ class NoWeightDecay(Change):
     learning = Learning(
         title="no weight decay",
         family="weight-decay",
-        mistake=False,
         order=6,
+        least=0.15,
         finding="weight-decay-collapse",
     )
     opening = ("weight_decay", "no optimizer shrinks the weights")

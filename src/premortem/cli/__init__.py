@@ -3,8 +3,6 @@
 What goes wrong in how premortem was called is one sentence on stderr and exit code 2.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import traceback

@@ -1,7 +1,5 @@
 """`premortem casebook`: the systems of the folder casebook/, where it is at hand."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`premortem completion SHELL`: the script that makes a shell complete verbs, options and files."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

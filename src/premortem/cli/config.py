@@ -1,7 +1,5 @@
 """`premortem config`: the settings that hold here, and where each comes from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`premortem server`: its options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from premortem.command_line import Parser

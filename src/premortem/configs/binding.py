@@ -1,7 +1,5 @@
 """Plain data into the types of a dataclass, with every mistake noted."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import enum

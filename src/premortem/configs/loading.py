@@ -1,7 +1,5 @@
 """A configuration file as the object that a program wants, or every mistake in it with its line."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import typing

@@ -1,7 +1,5 @@
 """Settings that are a text where a program asks for true or false: "false" is a text, and every text but the empty one is true."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Judges what lint suspects by the events of the run. It reports a finding when it has seen an effect, and not before."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +18,7 @@ from premortem.events import (
     Forward,
     LoaderBuilt,
     ModelSeen,
+    OptimizerBuilt,
     OptimizerStep,
     ResultDropped,
     RunEnded,
@@ -39,8 +38,8 @@ class Court:
 
     # All that effects listen to, and the reading itself.
     listens: tuple[type[Event], ...] = (
-        Backward, BatchDrawn, Clip, EpochStarted, Forward, LoaderBuilt, ModelSeen, OptimizerStep, ResultDropped,
-        RunEnded, SchedulerStep, SourceRead,
+        Backward, BatchDrawn, Clip, EpochStarted, Forward, LoaderBuilt, ModelSeen, OptimizerBuilt, OptimizerStep,
+        ResultDropped, RunEnded, SchedulerStep, SourceRead,
     )  # fmt: skip
 
     def __init__(self, cards: dict[str, Card]) -> None:

@@ -1,7 +1,5 @@
 """What every effect is: a small state machine over events, for one suspicion."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar
 

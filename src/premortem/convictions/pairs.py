@@ -1,7 +1,5 @@
 """One cause, one finding: a report of lint and a finding of the run that are about the same mistake."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -23,13 +21,15 @@ def proved(finding: Finding, suspicions: Sequence[Suspicion]) -> Finding:
         return finding
     seen = finding.where
     nearest = min(fitting, key=lambda one: abs(one.line - (seen.line or 0)))
-    place = Where(nearest.file, nearest.line, seen.module, seen.parameter)
+    # Where the operation itself was seen at work, its line is the one to blame; who hides it comes second.
+    origin = finding.certainty is Certainty.PROVED and bool(finding.evidence.get("op"))
+    place = seen if origin else Where(nearest.file, nearest.line, seen.module, seen.parameter)
     return replace(
         finding,
         severity=raised(finding.severity, nearest),
         certainty=Certainty.PROVED,
         where=place,
-    ).with_evidence(read=nearest.card.code, **_elsewhere(seen, nearest))
+    ).with_evidence(read=nearest.card.code, **({} if origin else _elsewhere(seen, nearest)))
 
 
 def _elsewhere(seen: Where, suspicion: Suspicion) -> dict[str, str]:

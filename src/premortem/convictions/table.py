@@ -1,7 +1,5 @@
 """Every rule of lint: the effect at run time that convicts it, or why no run shows one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -10,6 +8,8 @@ from premortem.convictions.effect import Effect
 from premortem.convictions.effects.crash import Crash
 from premortem.convictions.effects.dropped_result import DroppedResult
 from premortem.convictions.effects.kept_graphs import KeptGraphs
+from premortem.convictions.effects.optimizer_runs import OptimizerRuns
+from premortem.convictions.effects.parts_of_one_dataset import PartsOfOneDataset
 from premortem.convictions.effects.rate_cut_while_better import RateCutWhileBetter
 from premortem.convictions.effects.rate_gone_in_an_epoch import RateGoneInAnEpoch
 from premortem.convictions.effects.repeated_layer import RepeatedLayer
@@ -119,6 +119,8 @@ _CHARGES = (
     Charge("PM557", ("graphs-kept-alive",)),
     Charge("PM558", ("shapes-do-not-fit",), (_crash("RuntimeError"),)),
     Charge("PM560", ("learning-rate-not-a-number",)),
+    Charge("PM562", effects=(OptimizerRuns,)),
+    Charge("PM563", effects=(PartsOfOneDataset,)),
     Charge("PM561", unseen="which of two settings wins is the script's own code"),
     Charge("PM580", unseen=_OWN_ERROR),
     Charge("PM581", unseen=_OWN_ERROR),

@@ -1,7 +1,5 @@
 """`premortem demo`: a bug that raises nothing, found; its fixed twin, left in peace."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
@@ -9,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from premortem.errors import MissingExtra
 from premortem.journal.folders import HOME
 
 SCRIPTS = Path(__file__).parent / "scripts"
+PATIENCE = 20.0  # seconds that an interrupted run has for its last words
 BUGGY, FIXED = "finetune.py", "finetune_fixed.py"
 
 
@@ -59,7 +59,14 @@ def _run(script: str, folder: Path) -> list[dict[str, Any]]:
     report = folder / f"{script}.json"
     _say(f"$ premortem run {script}")
     command = [sys.executable, "-m", "premortem", "run", "--findings", report.name, script]
-    subprocess.run(command, cwd=folder, check=False)
+    with subprocess.Popen(command, cwd=folder) as process:
+        try:
+            process.wait()
+        except KeyboardInterrupt:  # the run has heard it too: it is given the time for its last words
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+            process.kill()
+            raise
     findings: list[dict[str, Any]] = json.loads(report.read_text())["findings"] if report.exists() else []
     return findings
 

@@ -1,7 +1,5 @@
 """`premortem demo`: it has no options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from premortem.command_line import Parser

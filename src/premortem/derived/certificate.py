@@ -1,7 +1,5 @@
 """The birth certificate of a value that is not finite, as a sentence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from premortem.events import NonFinite
@@ -93,7 +91,7 @@ def samples(origin: NonFinite) -> str:
 
 
 def known(origin: NonFinite | None) -> bool:
-    """Whether it is the origin for certain, and not perhaps an echo: fit to be told after a single sighting."""
+    """Whether it is the origin for certain, and not perhaps an echo: fit to be reported after a single sighting."""
     return origin is not None and (
         origin.stage == "data" or origin.watched or (origin.sure and bool(origin.detail))
     )

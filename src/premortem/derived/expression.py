@@ -1,7 +1,5 @@
 """Which expression of the line to blame a finding is about, so that it can be marked."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

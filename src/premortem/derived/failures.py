@@ -3,8 +3,6 @@
 Derived once for all detectors, as `derived/windows.py` derives gradient windows; pure, so it can be tested without torch.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import deque
@@ -87,7 +85,7 @@ class Failures:
         self._seen: NonFinite | None = (
             None  # what the microscope saw at work last, though the run got over it
         )
-        self._values: list[float] = []  # of backward, when nobody steps through an optimizer
+        self._values: list[float] = []  # of backward, when no optimizer steps
         self._hands = False  # the weights are moved by the script itself
         self._by_hand = 0
         self._told: TrainingFailed | None = None

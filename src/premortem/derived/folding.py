@@ -5,8 +5,6 @@ so in this run: at this place, at this time. That gives a graph of findings. Of 
 the one seen first is kept, so what is dropped is always explained by something that is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

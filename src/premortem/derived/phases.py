@@ -1,8 +1,8 @@
 """When the run trains and when it evaluates: derived from what is called, never from names.
 
-An evaluation is a run of forwards whose result nobody trained on, between two training steps: they had no
+An evaluation is a run of forwards whose result was not trained on, between two training steps: they had no
 gradients, or their graph was dropped before the next backward. A model that is called so in *every* step (a
-teacher, a target network) is part of the step, so an evaluation is only told once two more steps went by
+teacher, a target network) is part of the step, so an evaluation is only reported once two more steps went by
 without another one; except that a model that is run on the same inputs each time may be evaluated that often
 (`every_step`).
 
@@ -10,8 +10,6 @@ without another one; except that a model that is run on the same inputs each tim
     train+teacher train+teacher train+teacher                          nothing
     train | forward+loss | train | forward+loss | train                EvaluationEnded (every_step)
 """
-
-from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator

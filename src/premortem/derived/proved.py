@@ -3,8 +3,6 @@
 The live run, its findings file, the journal's readers and the sinks all get it from here, so they say the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -45,7 +43,7 @@ def with_proofs(
 
 
 def of_which(finding: Finding, failed: Iterable[int]) -> int | None:
-    """Of the steps that failed, the one that a finding is about: it may be told in the failed step, or a few steps later,
+    """Of the steps that failed, the one that a finding is about: it may be reported in the failed step, or a few steps later,
     when the failure was seen to stay. A refused step is that step and no other: not all that were refused are kept."""
     step, later = finding.step, 1 if finding.name == "update-refused" else _LATER
     return max((each for each in failed if each <= step + 1 and step <= each + later), default=None)
@@ -82,7 +80,7 @@ def explained(finding: Finding, record: Mapping[str, Any], cards: Mapping[str, C
             at.file if at is not None else where.file,
             at.line if at is not None else where.line,
             origin.module or (where.module if at is None else None),
-            origin.parameter or where.parameter,
+            where.parameter or origin.parameter,
         ),
         evidence={**evidence(origin), **kept, "replayed": True},
     )

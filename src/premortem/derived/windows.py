@@ -7,8 +7,6 @@ backward other.step() zero_grad        made for another optimizer (a generator's
 Derived once for all detectors, as `derived/phases.py` derives evaluations; pure, so it can be tested without torch.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -44,6 +42,7 @@ class Micro:
     samples: int | None = None
     factor: float = 1.0  # the last thing that was done to the loss was a multiplication with this
     root: str = ""  # ... of what this operation made
+    divided: tuple[float, ...] = ()  # constants that it was divided by
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,7 +134,7 @@ class Windows:
         if event.error:
             return
         factor = 1.0 if event.scaled else event.scale
-        micro = Micro(event.at, weight_of(event, losses), samples, factor, event.root)
+        micro = Micro(event.at, weight_of(event, losses), samples, factor, event.root, event.divided)
         for optimizer in event.optimizers:
             micros = self._open.setdefault(optimizer, Open()).micros
             if len(micros) < MOST_MICROS:
@@ -178,7 +177,7 @@ class Windows:
 
 
 def count(batches: tuple[int, int] | None) -> int:
-    """How many were drawn, of which not every one is told."""
+    """How many were drawn, of which not every one is an event."""
     return 0 if batches is None else batches[1] - batches[0] + 1
 
 

@@ -1,7 +1,5 @@
 """Detectors: events in, findings out. To add one, write its file: every detector of this folder is in `ALL`."""
 
-from __future__ import annotations
-
 from premortem.cards import units_in
 from premortem.detectors.base import Detector
 

@@ -1,14 +1,14 @@
 from typing import Any
 
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
+from premortem.detectors.base import THRICE, TOO_LARGE, TWICE, Card, Detector, Findings, Severity
 from premortem.events import Event, LoaderBuilt
 
 FAR = 4  # times the window: a divisor further off than this divides something else
 
 
 class AccumulationNotDivided(Detector):
-    """Gradients of several micro-batches are summed up, and the loss is not divided by their number.
+    """Gradients of several micro-batches are summed up, and the loss is not divided by their number, or by another one.
 
     ## Why it matters
     The step uses the sum of k micro-batches instead of their mean: a gradient k times too large. With plain SGD that
@@ -19,6 +19,7 @@ class AccumulationNotDivided(Detector):
     - `loss.backward()` instead of `(loss / accumulation_steps).backward()`
     - only the number that is printed is divided
     - it is divided by `len(loader)`, the batches of an epoch, though the step comes every few: a gradient far too small
+    - it is divided twice: by the script, and by `accelerator.backward()` or another wrapper that does so itself
 
     ## What to do
     Divide the loss by the number of micro-batches in the window before `backward()`.
@@ -43,6 +44,7 @@ class AccumulationNotDivided(Detector):
             self._epochs.add(event.batches)
         elif isinstance(event, WindowEnded) and event.end == STEPPED:
             yield from self._whole(event)
+            yield from self._twice(event)
             yield from self._summed(event)
 
     def _whole(self, event: WindowEnded) -> Findings:
@@ -53,6 +55,15 @@ class AccumulationNotDivided(Detector):
             loss = f"is divided by {n}, the batches of an epoch"
             cause = f"the gradient is {n / k:.3g} times smaller than the mean of the {k} micro-batches"
             yield from self._found(event, loss, cause, divisor=n)
+
+    def _twice(self, event: WindowEnded) -> Findings:
+        """Divided by the number of micro-batches, and once more by the same."""
+        k = len(event.micros)
+        twice = k > 1 and not event.touched and all(micro.divided.count(k) >= TWICE for micro in event.micros)
+        if self.in_a_row(("twice", event.optimizer), twice) >= THRICE:
+            cause = f"the gradient is {k} times smaller than the mean of the {k} micro-batches: something divides it once more"
+            remedy = "divide it once: where a wrapper such as `accelerator.backward` does so, leave the loss as it is"
+            yield from self._found(event, f"is divided by {k} twice", cause, remedy=remedy, divisor=k * k)
 
     def _summed(self, event: WindowEnded) -> Findings:
         optimizer, k = event.optimizer, len(event.micros)
@@ -65,17 +76,19 @@ class AccumulationNotDivided(Detector):
             cause = f"the gradient is {k} times the mean that one batch of the same size would give"
             yield from self._found(event, f"is not divided by {k}", cause)
 
-    def _found(self, event: WindowEnded, loss: str, cause: str, **evidence: Any) -> Findings:
+    def _found(self, event: WindowEnded, loss: str, cause: str, **more: Any) -> Findings:
         k = len(event.micros)
         if self.once(event.optimizer):
             yield self.finding(
                 event,
                 f"each step sums the gradients of {k} micro-batches, and the loss {loss}",
                 cause=cause,
-                remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
                 at=event.site,
                 micro_batches=k,
-                **evidence,
+                **{
+                    "remedy": f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
+                    **more,
+                },
             )
 
 

@@ -1,8 +1,22 @@
 """A generator and a discriminator that do not train against each other."""
 
-from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
+from typing import NamedTuple
+
+from premortem.detectors.base import FADING, THRICE, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.adversarial import Players
-from premortem.events import Backward, Detached, Event, Forward, LossCall, OptimizerStep, Site, ZeroGrad
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import (
+    Backward,
+    Detached,
+    Event,
+    Forward,
+    GraphWalked,
+    LossCall,
+    OptimizerStep,
+    Pull,
+    Site,
+    ZeroGrad,
+)
 
 
 class GeneratorGetsNoGradient(Detector):
@@ -178,7 +192,7 @@ class AdversarialLabels(Detector):
 
     def __init__(self) -> None:
         self._calls: list[Forward] = []  # models called with gradients since the last backward pass
-        self._targets: list[LossCall] = []
+        self._targets: list[tuple[int, LossCall]] = []  # and how many models had been called before each
         self._judged: list[tuple[Forward, LossCall]] = []  # since the last step
         self._seen: dict[tuple[int, str], list[float]] = {}  # (discriminator, role) -> last labels
 
@@ -188,7 +202,7 @@ class AdversarialLabels(Detector):
                 self._calls.append(event)
         elif isinstance(event, LossCall):
             if event.grad and len(self._targets) < 32:
-                self._targets.append(event)
+                self._targets.append((len(self._calls), event))
         elif isinstance(event, Backward):
             self._backward(event)
         elif isinstance(event, OptimizerStep):
@@ -196,13 +210,21 @@ class AdversarialLabels(Detector):
 
     def _backward(self, event: Backward) -> None:
         calls, self._calls = self._calls, []
-        losses, self._targets = self._targets, []
+        targets, self._targets = self._targets, []
+        losses = [loss for _, loss in targets]
         critics = {critic for _, critic in self.fact(Players).pairs()}
-        judged = [call for call in calls if call.model in critics]
+        places = [place for place, call in enumerate(calls) if call.model in critics]
         usable = all(loss.fn in JUDGING and loss.target_mean is not None for loss in losses)
-        # Matched by order, so only when every verdict has its loss; a turned sign means maximising.
-        if usable and len(judged) == len(losses) and (event.value or 0.0) >= 0.0:
-            self._judged += zip(judged, losses, strict=True)
+        if not losses or not usable or len(places) != len(losses) or (event.value or 0.0) < 0.0:
+            return  # a turned sign means maximising
+        # Which verdict a loss is about: the last one before it. Where several verdicts come first, their order says nothing.
+        asked = [call for call, _ in targets]
+        next_ones = [*places[1:], len(calls)]
+        in_turn = all(
+            here < then <= after for here, then, after in zip(places, asked, next_ones, strict=True)
+        )
+        if in_turn or len({loss.target_mean for loss in losses}) == 1:
+            self._judged += zip([calls[place] for place in places], losses, strict=True)
 
     def _stepped(self, event: OptimizerStep) -> Findings:
         judged, self._judged = self._judged, []
@@ -246,3 +268,98 @@ class AdversarialLabels(Detector):
                     at=at,
                     module=name,
                 )
+
+
+CLEAR = 0.7  # of the pull on the verdicts goes one way
+
+
+class PlayersPullTogether(Detector):
+    """Generator and discriminator pull the verdict on generated samples in the same direction.
+
+    ## Why it matters
+    The discriminator learns to tell generated samples apart, the generator to be taken for real. When both want the same verdict,
+    one of them has the wrong sign: the generator learns to be recognised, or the discriminator to be deceived. Both losses
+    look fine in the log, and nothing is learnt.
+
+    ## Usual causes
+    - a minus too many or too few in front of one of the two losses
+    - `maximize=True` in one of the two optimizers
+
+    ## What to do
+    Look at what each loss asks of the verdict on generated samples: one must ask for more of it, the other for less.
+
+    ## When it stays silent
+    When the verdicts are not pulled one way clearly (an auxiliary classifier beside the verdict may be of one mind with the
+    generator), when one backward pass serves both, and when the discriminator is shown nothing but generated samples.
+    """
+
+    card = Card("PM144", "players-pull-together", "loss-definition", Severity.ERROR).explaining(
+        *FADING, "wrong-sign", "loss-without-lower-bound", "saturated-activations", "uninformative-labels"
+    )
+    uses = (Players, Optimizers)
+    listens = (GraphWalked, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._walks: list[GraphWalked] = []  # since the last step
+        # (maker, judge, whether the judge steps) -> of its last audited steps: which way, how it was meant, and where
+        self._pulled: dict[tuple[int, int, bool], list[Wish]] = {}
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, GraphWalked):
+            self._walks = [*self._walks[-8:], event]
+        elif isinstance(event, OptimizerStep):
+            walks, self._walks = self._walks, []
+            mine = [walk for walk in walks if walk.pulls and walk.at in event.backward_sites]
+            if mine and not event.closure:
+                yield from self._stepped(event, mine)
+
+    def _stepped(self, event: OptimizerStep, walks: list[GraphWalked]) -> Findings:
+        players, built = self.fact(Players), self.fact(Optimizers).built.get(event.optimizer)
+        up = built is not None and built.maximize
+        pulls = [pull for walk in walks for pull in walk.pulls]
+        for maker, judge in {(pull.maker, pull.judge) for pull in pulls if pull.maker}:
+            by_judge = players.holds(event.optimizer, judge)
+            if by_judge == players.holds(event.optimizer, maker):
+                continue
+            sense = "max" if any(walk.sense == ("min" if up else "max") for walk in walks) else ""
+            wish = Wish(wanted(pulls, maker, judge) * (-1 if up else 1), sense, walks[-1].at)
+            self._pulled.setdefault((maker, judge, by_judge), []).append(wish)
+            yield from self._judge(event, maker, judge)
+
+    def _judge(self, event: Event, maker: int, judge: int) -> Findings:
+        players = self.fact(Players)
+        makers, judges = (self._pulled.get((maker, judge, by), [])[-THRICE:] for by in (False, True))
+        if self.over or min(len(makers), len(judges)) < TWICE or (maker, judge) not in players.pairs():
+            return
+        ways = {wish.way for wish in makers + judges}
+        if ways not in ({1}, {-1}) or {wish.at for wish in makers} & {wish.at for wish in judges}:
+            return
+        turned = [wish.at for wish in makers + judges if wish.sense == "max"]
+        name, critic = (players.names.get(key, "a model") for key in (maker, judge))
+        yield self.last_word(
+            event,
+            f"the losses of `{name}` and `{critic}` both make what `{critic}` says of `{name}`'s samples "
+            + ("smaller" if ways == {1} else "larger"),
+            cause="players of an adversarial pair want opposite verdicts; with the same sign in both losses they do not train "
+            "against each other",
+            remedy="turn the sign of one of the two losses round"
+            + (": this one is minus a criterion" if turned else ""),
+            at=turned[0] if turned else makers[-1].at,
+            module=name,
+        )
+
+
+class Wish(NamedTuple):
+    """What a player's step wants of the verdict on generated samples."""
+
+    way: int  # 1: a smaller one, than on others where it has a say in those; -1: a larger one; 0: neither
+    sense: str
+    at: Site | None
+
+
+def wanted(pulls: list[Pull], maker: int, judge: int) -> int:
+    made = [pull for pull in pulls if pull.judge == judge and pull.maker == maker]
+    others = [pull for pull in pulls if pull.judge == judge and pull.maker != maker]
+    slope = sum(pull.slope for pull in made) - sum(pull.slope for pull in others)
+    size = sum(pull.size for pull in made + others)
+    return 0 if abs(slope) <= CLEAR * size else 1 if slope > 0 else -1

@@ -1,7 +1,5 @@
 """What an augmentation does: PM359 evaluation-is-augmented, PM362 augmentation-drowns-the-samples."""
 
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import DataProfiled, Event, LabelsWeighed
 from premortem.profile.facts import Versions

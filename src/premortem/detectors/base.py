@@ -1,7 +1,5 @@
 """The kit that detectors are written with: their base class, and the words they share."""
 
-from __future__ import annotations
-
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
@@ -42,6 +40,7 @@ NOT_FINITE = (
     "raw-scores-in-bce",
     "update-refused",
     "statistics-not-finite",
+    "weights-not-finite",
     "loss-not-finite",
     "refused-too-often",
 )

@@ -1,7 +1,3 @@
-"""PM428 better-loss-worse-score."""
-
-from __future__ import annotations
-
 import math
 from statistics import median
 

@@ -1,7 +1,3 @@
-"""PM351 cache-older-than-its-source."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
@@ -32,10 +28,10 @@ class CacheOlderThanItsSource(Detector):
     """
 
     card = Card(
-        code="PM351",
-        name="cache-older-than-its-source",
-        family="persistence",
-        severity=Severity.WARNING,
+        "PM351",
+        "cache-older-than-its-source",
+        "persistence",
+        Severity.WARNING,
         explains=("uninformative-labels", "labels-numbered-differently"),
     )
     listens = (FilesRead,)

@@ -1,7 +1,3 @@
-"""PM425 class-only-in-evaluation."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -32,9 +28,7 @@ class ClassOnlyInEvaluation(Detector):
     few-shot learning are judged on new classes on purpose.
     """
 
-    card = Card(
-        code="PM425", name="class-only-in-evaluation", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM425", "class-only-in-evaluation", "data-labels", Severity.WARNING)
     listens = (DataProfiled, RunEnded)
 
     def __init__(self) -> None:

@@ -1,7 +1,3 @@
-"""PM427 class-weights-of-other-classes."""
-
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 
@@ -34,9 +30,7 @@ class ClassWeightsOfOtherClasses(Detector):
     When weights or counts are within a factor of three, and when the relation is not clear.
     """
 
-    card = Card(
-        code="PM427", name="class-weights-of-other-classes", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM427", "class-weights-of-other-classes", "data-labels", Severity.WARNING)
     listens = (LossCall, EpochStarted, EpochEnded, RunEnded)
 
     def __init__(self) -> None:

@@ -1,7 +1,3 @@
-"""PM224 clipped-before-more-gradients."""
-
-from __future__ import annotations
-
 import math
 
 from premortem.cards import Card

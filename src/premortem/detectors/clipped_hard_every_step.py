@@ -1,8 +1,8 @@
 import math
 from dataclasses import dataclass
 
-from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
-from premortem.detectors.shared.motion import Motion, Motions
+from premortem.detectors.base import FADING, THRICE, TWICE, Card, Detector, Findings, Severity
+from premortem.detectors.shared.motion import SOON, Motion, Motions
 from premortem.detectors.shared.optimizers import Optimizers
 from premortem.events import Clip, Event, RunEnded, ScalerUpdate, Site, StepStats
 
@@ -10,7 +10,8 @@ HARD = 100.0  # times the limit: an outlier goes there, every gradient only with
 SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
 FAR = 0.2  # of the weights, in all steps together: a model that came this far has learnt
 GUARD = 1e-7  # an eps above that is there to damp the steps, not only to keep from dividing by 0
-ENOUGH = 30  # steps, past the first ones whose gradients are large anyway
+CLIPPED = 1.01  # of the limit, which is what a norm is cut down to
+ENOUGH = 30  # calls, past the first ones whose gradients are large anyway
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Limit:
     count: int = 0
     hard: int = 0
     ratios: float = 0.0  # sum of log(norm / limit)
-    last: float = 0.0  # the norm that was clipped last, since the last step
+    last: float = 0.0  # the norm that was clipped last, since the last step it was clipped for
     starved: int = 0  # steps whose gradients it made smaller than the optimizer's eps
 
 
@@ -89,11 +90,15 @@ class ClippedHardEveryStep(Detector):
         eps = min((group.eps for group in built.groups), default=0.0) if built is not None else 0.0
         root = math.sqrt(self._elements(event.keys))
         for at, known in self._limits.items():
+            if event.grad_norm > CLIPPED * known.limit:
+                continue  # of another optimizer, which clips nothing
             norm, known.last = known.last, 0.0
             if self.over or not 0 < eps <= GUARD or not root or norm <= HARD * known.limit:
                 continue
             known.starved += event.grad_norm <= eps * root and norm > HARD * eps * root
-            if known.starved < ENOUGH or known.starved < 0.9 * known.count:
+            # However large the first gradients are, no limit that is meant leaves less than eps of them.
+            # The numbers of a step come a step or two after it.
+            if known.starved < THRICE or known.starved < 0.9 * (known.count - TWICE):
                 continue
             yield self.last_word(
                 event,
@@ -119,9 +124,10 @@ class ClippedHardEveryStep(Detector):
     def _ended(self, event: RunEnded) -> Findings:
         still = [motion for motion in self.fact(Motions).of.values() if hardly_moves(motion)]
         for at, known in self._limits.items():
-            if known.count < 30 or known.hard < 0.9 * known.count or not still:
+            enough = SOON if any(motion.hopeless for motion in still) else ENOUGH
+            if known.count < enough or known.hard < 0.9 * known.count or not still:
                 continue
-            motion = still[0]
+            motion = min(still, key=lambda motion: motion.largest)
             typical = 10 ** min(known.ratios / known.hard, 30.0)
             by_norm = known.kind == "norm"
             times = f", {typical:.0e} times below their norm" if by_norm and known.limit > 0 else ""
@@ -129,7 +135,8 @@ class ClippedHardEveryStep(Detector):
             yield self.finding(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}{times}; an update is at "
-                f"most {motion.largest:.1e} of the weights, and the loss did not fall",
+                f"most {motion.largest:.1e} of the weights"
+                + ("" if motion.hopeless else ", and the loss did not fall"),
                 cause="The gradients were still multiplied by the scaler when they were clipped."
                 if scaled
                 else "The limit lies far below every gradient, so almost nothing of them is left.",
@@ -146,8 +153,8 @@ class ClippedHardEveryStep(Detector):
 
 
 def hardly_moves(motion: Motion) -> bool:
-    return (
-        motion.steps >= 30
+    return motion.hopeless or (
+        motion.steps >= ENOUGH
         and motion.largest <= SMALL
         and motion.steps * motion.largest <= FAR
         and motion.losses.count >= 20

@@ -1,7 +1,3 @@
-"""PM426 column-gives-target-away."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -35,7 +31,7 @@ class ColumnGivesTargetAway(Detector):
     run that reads no file of data it is a remark: a task that a script makes up (`y = 2 * x[:, 0]`) looks the same.
     """
 
-    card = Card(code="PM426", name="column-gives-target-away", family="data-labels", severity=Severity.INFO)
+    card = Card("PM426", "column-gives-target-away", "data-labels", Severity.INFO)
     listens = (DataProfiled, FilesRead)
 
     def __init__(self) -> None:

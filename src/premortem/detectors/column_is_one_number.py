@@ -1,7 +1,3 @@
-"""PM437 column-is-one-number."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.amounts import some
@@ -31,7 +27,7 @@ class ColumnIsOneNumber(Detector):
     are like it.
     """
 
-    card = Card(code="PM437", name="column-is-one-number", family="data-scale", severity=Severity.WARNING)
+    card = Card("PM437", "column-is-one-number", "data-scale", Severity.WARNING)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:

@@ -1,7 +1,3 @@
-"""PM355 columns-change-along-the-data."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.amounts import some
@@ -30,9 +26,7 @@ class ColumnsChangeAlongTheData(Detector):
     files, and where the order is drawn, there is nothing to compare; `premortem check --data DIR` reads the files themselves.
     """
 
-    card = Card(
-        code="PM355", name="columns-change-along-the-data", family="data-scale", severity=Severity.WARNING
-    )
+    card = Card("PM355", "columns-change-along-the-data", "data-scale", Severity.WARNING)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:

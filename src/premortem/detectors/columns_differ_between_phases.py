@@ -1,7 +1,3 @@
-"""PM436 columns-differ-between-phases."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.amounts import some
@@ -36,16 +32,16 @@ class ColumnsDifferBetweenPhases(Detector):
     """
 
     card = Card(
-        code="PM436",
-        name="columns-differ-between-phases",
-        family="data-scale",
-        severity=Severity.WARNING,
+        "PM436",
+        "columns-differ-between-phases",
+        "data-scale",
+        Severity.WARNING,
         explains=("train-and-eval-inputs-differ",),
     )
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
-        for trained, other in phases(event.profiles):
+        for trained, other in phases(event.profiles, beside=True):
             if min(trained.sampled, other.sampled) < _ENOUGH:
                 continue
             found = shifts(trained, other)

@@ -1,7 +1,3 @@
-"""PM421 constant-labels."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -49,10 +45,10 @@ class ConstantLabels(Detector):
     """
 
     card = Card(
-        code="PM421",
-        name="constant-labels",
-        family="data-labels",
-        severity=Severity.ERROR,
+        "PM421",
+        "constant-labels",
+        "data-labels",
+        Severity.ERROR,
         explains=(
             "uninformative-labels",
             "updates-too-small",

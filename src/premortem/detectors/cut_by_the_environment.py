@@ -1,7 +1,3 @@
-"""PM346 cut-by-the-environment."""
-
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -52,10 +48,10 @@ class CutByTheEnvironment(Detector):
     """
 
     card = Card(
-        code="PM346",
-        name="cut-by-the-environment",
-        family="config",
-        severity=Severity.WARNING,
+        "PM346",
+        "cut-by-the-environment",
+        "config",
+        Severity.WARNING,
         explains=(
             "evaluation-dwarfs-training",
             "fewer-samples-than-expected",
@@ -91,7 +87,7 @@ class CutByTheEnvironment(Detector):
                     yield self._say(event, variable, how)
 
     def _changed(self, variable: Variable) -> str:
-        seen = self._profiled.profiles if self._profiled is not None else ()
+        seen = [p for p in self._profiled.profiles if not p.beside] if self._profiled is not None else []
         judged = max((p.length or 0 for p in seen if p.phase == "evaluation"), default=0)
         for trained in (p for p in seen if p.phase == "training"):
             if how := of_rows(variable, trained, judged) or of_file(variable, trained, self._files):

@@ -1,7 +1,3 @@
-"""PM344 evaluated-on-training-rows."""
-
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -36,9 +32,7 @@ class EvaluatedOnTrainingRows(Detector):
     shares nothing with the training, and below a fifth of the rows.
     """
 
-    card = Card(
-        code="PM344", name="evaluated-on-training-rows", family="data-order", severity=Severity.WARNING
-    )
+    card = Card("PM344", "evaluated-on-training-rows", "data-order", Severity.WARNING)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:

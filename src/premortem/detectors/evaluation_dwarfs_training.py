@@ -1,7 +1,3 @@
-"""PM345 evaluation-dwarfs-training."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -35,10 +31,10 @@ class EvaluationDwarfsTraining(Detector):
     """
 
     card = Card(
-        code="PM345",
-        name="evaluation-dwarfs-training",
-        family="data-empty",
-        severity=Severity.WARNING,
+        "PM345",
+        "evaluation-dwarfs-training",
+        "data-empty",
+        Severity.WARNING,
         explains=("same-batch-every-step",),
     )
     listens = (DataProfiled,)

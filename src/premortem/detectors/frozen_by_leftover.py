@@ -18,7 +18,7 @@ from premortem.events import (
 SIGHTINGS = 4  # audits in which it stayed frozen: one or two may be a phase that ends
 MANY = 8  # audits, where nothing but the missing gradient speaks against it
 LASTING = 100  # steps that a phase must have lasted to be no warm-up
-SETTLED = 32  # steps, after which the phases of a short run have begun
+SETTLED = 12  # steps, after which the phases of a short run have begun
 MOST_PHASES = 16  # that are remembered: a script that makes more builds an optimizer for each task
 
 
@@ -156,8 +156,10 @@ class FrozenByLeftover(Detector):
             link for link in used if event.optimizer in link.owners and link.key not in self._from_the_start
         ]
         since = [link for link in held if self._frozen[link.key] >= SIGHTINGS]
-        # Layers that are trained one after the other are frozen until it is their turn, and run only then.
-        if len({link.name.rpartition(".")[0] for link in since}) < 2 or self._later is not None:
+        # One layer of many that was frozen is perhaps a choice; most of the model is none.
+        most = 2 * sum(link.numel for link in since) > sum(link.numel for link in links)
+        layers = {link.name.rpartition(".")[0] for link in since}
+        if (len(layers) < 2 and not most) or self._later is not None:
             return
         names = [link.name for link in since]
         finding = self.finding(

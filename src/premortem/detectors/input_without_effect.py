@@ -1,7 +1,3 @@
-"""PM117 input-without-effect."""
-
-from __future__ import annotations
-
 from collections import Counter
 
 from premortem.cards import Card

@@ -1,7 +1,3 @@
-"""PM434 inputs-nearly-constant."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.amounts import some
@@ -33,10 +29,10 @@ class InputsNearlyConstant(Detector):
     """
 
     card = Card(
-        code="PM434",
-        name="inputs-nearly-constant",
-        family="data-scale",
-        severity=Severity.WARNING,
+        "PM434",
+        "inputs-nearly-constant",
+        "data-scale",
+        Severity.WARNING,
         explains=(
             "uninformative-labels",
             "unnormalised-inputs",
@@ -67,11 +63,11 @@ class InputsNearlyConstant(Detector):
             yield from self._judge(event)
 
     def _judge(self, event: DataProfiled) -> Iterator[Finding]:
-        for trained in (p for p in event.profiles if p.phase == "training"):
+        for trained in (p for p in event.profiles if p.phase in {"training", "evaluation"} and not p.beside):
             if trained.kind == "tokens":
                 yield from self._tokens(event, trained)
                 continue
-            widest = collapsed(trained)
+            widest = collapsed(trained) if trained.phase == "training" else None
             if widest is None or not self.once(trained.name):
                 continue
             yield self.finding(
@@ -91,7 +87,8 @@ class InputsNearlyConstant(Detector):
             low, high, changes = trained.columns
             yield self.finding(
                 event,
-                f"nearly every token is the same one: in {trained.sampled} rows the numbers change {changes.mean:.1f} times on average, "
+                f"nearly every token {'of the evaluation ' if trained.phase == 'evaluation' else ''}is the same one: in "
+                f"{trained.sampled} rows the numbers change {changes.mean:.1f} times on average, "
                 f"and lie between {low.low:.0f} and {high.high:.0f}",
                 cause="Nearly all words became one number, that of an unknown word, and the rest is padding: the vocabulary does not "
                 "belong to this text." + self._returns,

@@ -1,7 +1,3 @@
-"""PM349 kept-the-worst."""
-
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -1,7 +1,3 @@
-"""PM356 loaded-without-statistics."""
-
-from __future__ import annotations
-
 from premortem.amounts import count, some
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, Forward, StateLoaded

@@ -1,7 +1,3 @@
-"""PM452 loss-not-finite."""
-
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterator
@@ -33,7 +29,7 @@ class LossNotFinite(Detector):
     While the learning rate climbs without end: a range test is there to find the limit.
     """
 
-    card = Card(code="PM452", name="loss-not-finite", family="numerics-nan", severity=Severity.WARNING)
+    card = Card("PM452", "loss-not-finite", "numerics-nan", Severity.WARNING)
     listens = (StepStats, NonFinite)
 
     def __init__(self) -> None:

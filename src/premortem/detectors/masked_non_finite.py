@@ -1,7 +1,3 @@
-"""PM443 masked-non-finite."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -54,10 +50,10 @@ class MaskedNonFinite(Detector):
     """
 
     card = Card(
-        code="PM443",
-        name="masked-non-finite",
-        family="numerics-masked",
-        severity=Severity.ERROR,
+        "PM443",
+        "masked-non-finite",
+        "numerics-masked",
+        Severity.ERROR,
         explains=(
             "non-finite-input",
             "non-finite-training",
@@ -98,6 +94,7 @@ class MaskedNonFinite(Detector):
 
     def __init__(self) -> None:
         self._mask: Masked | None = None  # the first that hid values of the model
+        self._first: int | None = None  # step in which something was not finite
         self._hidden: dict[int, int] = {}  # optimizer -> steps with a finite loss and broken gradients
         self._dirty: tuple[int, ...] = ()  # whose gradients backward left broken, and nobody cleared them
         self._cleaned = 0  # ... and the step found them clean
@@ -109,6 +106,7 @@ class MaskedNonFinite(Detector):
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
         self._waiting = ""  # what is not finite and may yet be used: "loss" or "gradients"
         self._dropped = 0  # batches that were left out because of it, in all,
+        self._fresh = 0  # ... since the last backward pass: that may yet use them,
         self._why: NonFinite | None = None  # ... and what made it
         self._what = ""
         self._moved_on = False  # a model was called since such a loss was seen
@@ -117,6 +115,8 @@ class MaskedNonFinite(Detector):
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
 
     def observe(self, event: Event) -> Iterator[Finding]:
+        if self._first is None and isinstance(event, (Masked, NonFinite)):
+            self._first = event.step + 1
         if isinstance(event, Masked):
             yield from self._masked(event)
         elif isinstance(event, Backward):
@@ -231,6 +231,9 @@ class MaskedNonFinite(Detector):
         if event.grads_finite and event.value is not None and math.isfinite(event.value):
             self._origin = None  # that is over
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
+        if event.value is not None and not math.isfinite(event.value):
+            self._dropped -= self._fresh  # a loss of several calls, of which some were not finite
+        self._fresh = 0
         self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
         self._waiting = "gradients" if broken and not event.scaled and not event.error else ""
         if self._unused >= _SKIPPED:
@@ -243,6 +246,7 @@ class MaskedNonFinite(Detector):
     def _dropping(self) -> None:
         what, self._waiting = self._waiting, ""
         self._dropped += 1
+        self._fresh += what == "loss"
         self._what = what
         self._remember()
 
@@ -342,4 +346,5 @@ class MaskedNonFinite(Detector):
             else None,
             origin=bearer,
             masked_by=mask.op if mask is not None else "",
+            first_step=self._first,
         )

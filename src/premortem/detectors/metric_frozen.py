@@ -113,7 +113,7 @@ def is_measured(names: frozenset[str], text: str) -> bool:
     return is_loss and "." in text and digits(text) >= PRECISE
 
 
-def improved(lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:
+def improved(lines: Lines, names: tuple[frozenset[str], ...], moving: list[int]) -> bool:
     """Another loss or score in the line got clearly better or worse."""
     for i in moving:
         before, after = lines.first.values[i][2], lines.latest[i][2]

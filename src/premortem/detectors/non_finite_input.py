@@ -1,7 +1,3 @@
-"""PM441 non-finite-input."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -32,10 +28,10 @@ class NonFiniteInput(Detector):
     """
 
     card = Card(
-        code="PM441",
-        name="non-finite-input",
-        family="numerics-nan",
-        severity=Severity.ERROR,
+        "PM441",
+        "non-finite-input",
+        "numerics-nan",
+        Severity.ERROR,
         explains=(
             "non-finite-training",
             "weights-stay-non-finite",

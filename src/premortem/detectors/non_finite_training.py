@@ -1,7 +1,3 @@
-"""PM442 non-finite-training."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card

@@ -1,7 +1,3 @@
-"""PM429 normalised-over-one-value."""
-
-from __future__ import annotations
-
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector, Findings
 from premortem.events import Event, LayerStats, Site, Softmaxed

@@ -1,7 +1,3 @@
-"""PM347 nothing-was-trained."""
-
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -44,7 +40,7 @@ class NothingWasTrained(Detector):
     When the command line asks for an evaluation, when no optimizer was built, and when the file has no counter.
     """
 
-    card = Card(code="PM347", name="nothing-was-trained", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM347", "nothing-was-trained", "checkpoint", Severity.WARNING)
     listens = (RunStarted, FileLoaded, OptimizerBuilt, OptimizerStep, Forward, RunEnded)
 
     def __init__(self) -> None:

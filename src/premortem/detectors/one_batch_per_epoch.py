@@ -1,7 +1,3 @@
-"""PM363 one-batch-per-epoch."""
-
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import EpochEnded, EpochStarted, Event, LoaderBuilt
 

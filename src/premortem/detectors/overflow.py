@@ -1,7 +1,3 @@
-"""PM445 overflow."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -32,10 +28,10 @@ class Overflow(Detector):
     """
 
     card = Card(
-        code="PM445",
-        name="overflow",
-        family="numerics-overflow",
-        severity=Severity.ERROR,
+        "PM445",
+        "overflow",
+        "numerics-overflow",
+        Severity.ERROR,
         explains=(
             "non-finite-training",
             "weights-stay-non-finite",

@@ -13,10 +13,12 @@ from premortem.events import (
     ModelSeen,
     OptimizerBuilt,
     OptimizerStep,
+    Site,
 )
 
 CERTAIN = 2  # sightings that are enough when it is clear how the parameter was lost
 LIKELY = 8  # ... when all that is known is that it was left out
+_TWICE = "two optimizers were given the same parameters, and this model none"
 LATE = 16  # optimizer steps; by then a second optimizer would have been built
 
 
@@ -115,6 +117,7 @@ class ParameterWithoutOptimizer(Detector):
             yield self.finding(
                 event,
                 f"{parameters_of(names)} {verb} in no optimizer",
+                at=self._second() if what == _TWICE else None,
                 cause=what,
                 remedy=remedy,
                 severity=severity,
@@ -152,8 +155,7 @@ class ParameterWithoutOptimizer(Detector):
                     Severity.ERROR,
                 )
             if self._same_twice() and not known:
-                cause = "two optimizers were given the same parameters, and this model none"
-                return cause, "build one of the two optimizers from this model's parameters", Severity.ERROR
+                return _TWICE, "build one of the two optimizers from this model's parameters", Severity.ERROR
         left_out = not known and not link.twin and seen >= LIKELY and not self._measures(link)
         if left_out and sum(self.fact(Optimizers).steps.values()) >= LATE:
             cause = "the optimizer was built from a part of the model, and this was never loaded or trained before"
@@ -168,6 +170,11 @@ class ParameterWithoutOptimizer(Detector):
         optimizers = self.fact(Optimizers)
         stepping = [optimizers.held(key) for key in optimizers.steps]
         return len(stepping) > len(set(stepping)) and len(set(stepping)) == 1
+
+    def _second(self) -> Site | None:
+        """Where the later one was built: a line is copied, and its argument forgotten."""
+        optimizers = self.fact(Optimizers)
+        return optimizers.at(max(optimizers.steps, key=list(optimizers.built).index))
 
     def _bare(self, event: GraphWalked) -> Findings:
         """Parameters outside of every model: a learnable loss weight, a layer inside a plain object."""

@@ -1,7 +1,3 @@
-"""PM435 placeholder-taken-for-a-value."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.amounts import some
@@ -31,10 +27,10 @@ class PlaceholderTakenForAValue(Detector):
     """
 
     card = Card(
-        code="PM435",
-        name="placeholder-taken-for-a-value",
-        family="data-scale",
-        severity=Severity.WARNING,
+        "PM435",
+        "placeholder-taken-for-a-value",
+        "data-scale",
+        Severity.WARNING,
         explains=(
             "uninformative-labels",
             "unnormalised-inputs",
@@ -47,7 +43,8 @@ class PlaceholderTakenForAValue(Detector):
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
-        for trained in (p for p in event.profiles if p.phase == "training" and p.kind != "tokens"):
+        streams = [p for p in event.profiles if p.phase == "training" and p.kind != "tokens"]
+        for trained in (p for p in streams if p.beside != "target"):  # a loss may leave such targets out
             found = trained.placeholders
             if not found or not self.once(trained.name):
                 continue

@@ -1,7 +1,3 @@
-"""PM217 rate-goes-up-and-down."""
-
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

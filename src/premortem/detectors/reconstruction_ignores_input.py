@@ -1,7 +1,3 @@
-"""PM439 reconstruction-ignores-input."""
-
-from __future__ import annotations
-
 from collections import deque
 from statistics import median
 

@@ -1,7 +1,3 @@
-"""PM348 record-of-another-run."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -35,7 +31,7 @@ class RecordOfAnotherRun(Detector):
     get better), and when no score of that name is printed.
     """
 
-    card = Card(code="PM348", name="record-of-another-run", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM348", "record-of-another-run", "checkpoint", Severity.WARNING)
     listens = (FileLoaded, CheckpointSaved, LogLine, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:

@@ -1,7 +1,3 @@
-"""PM448 refused-too-often."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -31,13 +27,7 @@ class RefusedTooOften(Detector):
     is named, and resume from there.
     """
 
-    card = Card(
-        code="PM448",
-        name="refused-too-often",
-        family="numerics-nan",
-        severity=Severity.ERROR,
-        explains=("update-refused",),
-    )
+    card = Card("PM448", "refused-too-often", "numerics-nan", Severity.ERROR, explains=("update-refused",))
     listens = (NonFinite, StepRefused)
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import Event, RandomRepeated, Seeded, Site
 
 STEPS = 8  # in a row, each with the same seed or the same random numbers, and the same input
-NOISE_STEPS = 20  # in a row, where only the noise repeats: a seed for each evaluation ends sooner
+NOISE_STEPS = 20  # in a row, where only some noise repeats: a seed for each evaluation ends sooner
 NUMBERS = 8  # that were drawn: fewer may be equal by chance, as bits or dice are
 
 
@@ -53,7 +53,9 @@ class ReseededEveryStep(Detector):
         if isinstance(event, Seeded):
             repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
             repeat.rewound += event.rewound
-            if repeat.steps >= NOISE_STEPS and repeat.rewound >= TWICE:
+            # In nearly every step, all that was drawn was drawn before: whatever the seed is for, the training starts from it again.
+            always = repeat.steps >= STEPS and repeat.rewound >= STEPS - 3
+            if always or (repeat.steps >= NOISE_STEPS and repeat.rewound >= TWICE):
                 yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:

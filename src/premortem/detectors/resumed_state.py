@@ -1,13 +1,16 @@
 """A run that goes on from a file: what it took from the file, and what it started anew."""
 
 import math
+from dataclasses import replace
 
 from premortem.detectors.base import Card, Finding, Findings, Severity
 from premortem.detectors.shared.resuming import OfResumed, file_of, goes_on, starts_anew
-from premortem.events import Resumed, Schedule, Setting
+from premortem.events import Resumed, Schedule, SchedulerStep, Setting
 from premortem.metric_words import counts
 
 _JUMP = 1.5  # between the rate in the file and that of the first step
+# Between the restored rate and that of the schedule: rounding, and a step more or less, stay below.
+_DISAGREES = 1.05
 _BEGINNING = 1  # a scheduler that was just built stands here, or at 0
 # These go on from the current rate, whatever their own position is.
 _RELATIVE = frozenset({"ExponentialLR", "MultiplicativeLR", "ReduceLROnPlateau"})
@@ -38,17 +41,34 @@ class ScheduleRestarts(OfResumed):
     """
 
     card = Card("PM336", "schedule-restarts", "checkpoint", Severity.WARNING)
+    listens = (Resumed, SchedulerStep)
+
+    def __init__(self) -> None:
+        self._agrees: Resumed | None = None  # so far: the rate of its first step may be met by chance
+
+    def observe(self, event: Resumed | SchedulerStep) -> Findings:
+        if isinstance(event, Resumed):
+            self._agrees = event
+            yield from super().observe(event)
+        elif self._agrees is not None and event.optimizer == self._agrees.optimizer:
+            resumed, self._agrees = self._agrees, None
+            # Its first move takes it away from the rate that was restored: it does not know how far the run is.
+            if event.position <= _BEGINNING and event.after > _JUMP * event.before > 0:
+                own = tuple(s._replace(rate=event.after) for s in resumed.schedules)
+                yield from super().observe(replace(resumed, schedules=own))
 
     def judge(self, event: Resumed) -> Finding | None:
         counter = goes_on(event)
         if counter is None or event.by_hand:
             return None
         begun = [s for s in event.schedules if not s.other_kind and s.position <= _BEGINNING]
-        late = next((s for s in begun if jumped(event) or must_be_off(s)), None)
+        late = next((s for s in begun if jumped(event) or must_be_off(s) or disagrees(s, event)), None)
         if late is None:
             return None
         now, then, saved = largest(event.rates), largest(event.saved_rates), late.saved_position
         rates = f"the rate is {now:.3g}, it was {then:.3g}" if jumped(event) else "it repeats its first rates"
+        if not jumped(event) and disagrees(late, event):
+            rates = f"there its rate is {late.rate:.3g}, and the one that was restored is {now:.3g}"
         held = f"The file holds it at position {saved}" if saved is not None else "The file does not hold it"
         return self.about(
             event,
@@ -248,6 +268,20 @@ def must_be_off(schedule: Schedule) -> bool:
     behind = schedule.saved_position is not None and schedule.saved_position >= schedule.position + 2
     same = schedule.horizon is not None and schedule.horizon == schedule.saved_horizon
     return behind and same and schedule.kind not in _RELATIVE
+
+
+def disagrees(schedule: Schedule, event: Resumed) -> bool:
+    """The rate is that of the file, and not the one that the schedule has where it stands: its next step takes it away."""
+    now, own = largest(event.rates), schedule.rate
+    if (
+        own is None
+        or own <= 0
+        or not now > 0
+        or schedule.kind in _RELATIVE
+        or schedule.saved_position is not None
+    ):
+        return False
+    return max(now / own, own / now) > _DISAGREES
 
 
 def replaced(schedule: Schedule) -> bool:

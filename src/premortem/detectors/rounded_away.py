@@ -1,7 +1,3 @@
-"""PM446 rounded-away."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -31,7 +27,7 @@ class RoundedAway(Detector):
     Activations and weights in low precision, whose size is ordinary.
     """
 
-    card = Card(code="PM446", name="rounded-away", family="numerics-overflow", severity=Severity.WARNING)
+    card = Card("PM446", "rounded-away", "numerics-overflow", Severity.WARNING)
     listens = (Rounded,)
 
     def __init__(self) -> None:

@@ -1,7 +1,3 @@
-"""PM419 rows-treated-differently."""
-
-from __future__ import annotations
-
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.events import Experimented

@@ -1,7 +1,3 @@
-"""PM420 sample-depends-on-batch."""
-
-from __future__ import annotations
-
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.events import Experimented, OptimizerBuilt

@@ -1,7 +1,3 @@
-"""PM438 stored-too-coarsely."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -28,7 +24,7 @@ class StoredTooCoarsely(Detector):
     When the values spread over more steps of the type than a pixel has.
     """
 
-    card = Card(code="PM438", name="stored-too-coarsely", family="data-scale", severity=Severity.WARNING)
+    card = Card("PM438", "stored-too-coarsely", "data-scale", Severity.WARNING)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:

@@ -1,7 +1,3 @@
-"""PM449 sudden-jump."""
-
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterator
@@ -52,7 +48,7 @@ class SuddenJump(Detector):
     Look at the batch of that step. If jumps come again, lower the learning rate or clip the gradient norm.
     """
 
-    card = Card(code="PM449", name="sudden-jump", family="exploding", severity=Severity.INFO)
+    card = Card("PM449", "sudden-jump", "exploding", Severity.INFO)
     listens = (StepStats,)
 
     def __init__(self) -> None:

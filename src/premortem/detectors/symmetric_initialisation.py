@@ -1,5 +1,6 @@
-from premortem.detectors.base import FADING, THRICE, Card, Detector, Finding, Findings, Severity
-from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
+from premortem.detectors.base import FADING, THRICE, TWICE, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.motion import Motions
+from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter
 
 
 class SymmetricInitialisation(Detector):
@@ -23,9 +24,10 @@ class SymmetricInitialisation(Detector):
     """
 
     card = Card("PM243", "symmetric-initialisation", "init-saturation", Severity.ERROR).explaining(
-        *FADING, "dead-units", "detached-from-loss", "parameter-without-optimizer"
+        *FADING, "dead-units", "detached-from-loss", "parameter-without-optimizer", "poisoned-checkpoint"
     )
-    listens = (ModelSeen, LayerStats, Custody, RunEnded)
+    uses = (Motions,)
+    listens = (ModelSeen, LayerStats, Custody)
 
     def __init__(self) -> None:
         self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix
@@ -43,6 +45,7 @@ class SymmetricInitialisation(Detector):
             self._ran(event)
         elif isinstance(event, Custody):
             yield from self._moved(event)
+            yield from self._zero(event)
 
     def _ran(self, event: LayerStats) -> None:
         if event.order < 0 or not event.grad:
@@ -70,6 +73,24 @@ class SymmetricInitialisation(Detector):
         ]
         if stuck and not self.over:
             yield self._found(event, stuck)
+
+    def _zero(self, event: Custody) -> Findings:
+        """Matrices of nothing but zeros that get a gradient of nothing but zeros: they will never be anything else."""
+        matrices = [link for link in event.links if self.fact(Motions).is_matrix(link.key)]
+        links = [link for link in matrices if event.optimizer in link.owners]
+        still = [link for link in links if link.start == 0 and link.gradient == 0 and trains(link, event)]
+        stuck = len(still) >= TWICE and 2 * len(still) >= len(links)
+        if self.in_a_row(event.optimizer, stuck) > THRICE and not self.over:
+            yield self.last_word(
+                event,
+                f"{len(still)} of {len(links)} weight matrices are zero, and so is every gradient they get, still after "
+                f"{event.step} steps",
+                cause="A layer of zeros passes nothing on, and a gradient goes through the layers behind it: two of them in a row "
+                "keep each other at zero.",
+                remedy="Initialise the weights of hidden layers at random.",
+                parameter=still[0].name,
+                layers=[link.name for link in still[:16]],
+            )
 
     def _found(self, event: Custody, layers: list[str]) -> Finding:
         weight = self._weights[layers[0]]

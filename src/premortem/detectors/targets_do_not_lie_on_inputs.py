@@ -1,7 +1,3 @@
-"""PM357 targets-do-not-lie-on-inputs."""
-
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import DataProfiled
 from premortem.profile.lying import STRAIGHT, wrong

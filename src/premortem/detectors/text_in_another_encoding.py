@@ -1,7 +1,5 @@
 """PM352 text-in-another-encoding and PM353 file-cut-off."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -30,7 +28,7 @@ class TextInAnotherEncoding(Detector):
     When all files with that ending are in one encoding, or plain ASCII, and when the script itself names another encoding.
     """
 
-    card = Card(code="PM352", name="text-in-another-encoding", family="data-scale", severity=Severity.WARNING)
+    card = Card("PM352", "text-in-another-encoding", "data-scale", Severity.WARNING)
     listens = (FilesRead,)
 
     def observe(self, event: FilesRead) -> Iterator[Finding]:
@@ -72,10 +70,10 @@ class FileCutOff(Detector):
     """
 
     card = Card(
-        code="PM353",
-        name="file-cut-off",
-        family="data-empty",
-        severity=Severity.WARNING,
+        "PM353",
+        "file-cut-off",
+        "data-empty",
+        Severity.WARNING,
         explains=("evaluation-dwarfs-training", "class-only-in-evaluation"),
     )
     listens = (FilesRead,)

@@ -1,7 +1,3 @@
-"""PM354 text-taken-for-a-switch."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -26,7 +22,7 @@ class TextTakenForASwitch(Detector):
     When the script compares the setting with a text or converts it, and when it never asks for its truth.
     """
 
-    card = Card(code="PM354", name="text-taken-for-a-switch", family="config", severity=Severity.WARNING)
+    card = Card("PM354", "text-taken-for-a-switch", "config", Severity.WARNING)
     listens = (FilesRead,)
 
     def observe(self, event: FilesRead) -> Iterator[Finding]:

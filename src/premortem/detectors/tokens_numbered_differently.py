@@ -1,7 +1,3 @@
-"""PM358 tokens-numbered-differently."""
-
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import DataProfiled
 from premortem.profile.between import phases
@@ -31,7 +27,7 @@ class TokensNumberedDifferently(Detector):
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Findings:
-        for trained, judged in phases(event.profiles):
+        for trained, judged in phases(event.profiles, beside=True):
             found = renumbered(trained, judged)
             if found is not None and self.once(judged.name):
                 yield self.finding(

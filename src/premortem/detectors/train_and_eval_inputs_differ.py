@@ -1,14 +1,11 @@
-"""PM433 train-and-eval-inputs-differ."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from statistics import fmean, median
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.events import EvaluationEnded, Event, Forward, LossCall, RunEnded, Site
+from premortem.detectors.shared.models import Models
+from premortem.events import EvaluationEnded, Event, Forward, LossCall, RunEnded, Site, StateLoaded
 from premortem.findings import Finding, Severity
 
 _RATIO = 5.0  # between the sizes of the inputs: augmentation and another split stay far below
@@ -16,6 +13,7 @@ _SHIFT = 4.0  # in standard deviations of the training inputs: batches of one se
 _SPREAD = 2.0  # between the deviations, where one side has no negative number, and the other half of them
 _NEGATIVE = -0.5  # in deviations: how far below 0 standardised data goes at least
 _SAMPLES = 16  # in a batch, whose mean then is known to a quarter of a deviation
+_FORWARDS = 8  # of a model that was loaded for its evaluation, which may come once
 _KEPT = 64  # batches that are remembered, so that the last epoch is what is compared
 
 
@@ -49,7 +47,8 @@ class TrainAndEvalInputsDiffer(Detector):
     stopping, the scheduler and the choice of the best checkpoint follow a number that is noise.
 
     ## Usual causes
-    Normalisation in the training transform only; a scaler fitted anew on the evaluation data, or applied twice; pixels divided
+    Normalisation in the training transform only; a scaler fitted anew on the evaluation data, or applied twice; running statistics
+    of the inputs that were not saved with the weights, so that a restored model gets raw ones; pixels divided
     by 255 in one place and not in the other; targets standardised for training and raw in evaluation.
 
     ## What to do
@@ -61,10 +60,10 @@ class TrainAndEvalInputsDiffer(Detector):
     """
 
     card = Card(
-        code="PM433",
-        name="train-and-eval-inputs-differ",
-        family="data-scale",
-        severity=Severity.ERROR,
+        "PM433",
+        "train-and-eval-inputs-differ",
+        "data-scale",
+        Severity.ERROR,
         explains=(
             "train-and-val-on-different-scales",
             "evaluated-in-train-mode",
@@ -72,7 +71,8 @@ class TrainAndEvalInputsDiffer(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    listens = (Forward, LossCall, EvaluationEnded, RunEnded)
+    uses = (Models,)
+    listens = (Forward, LossCall, StateLoaded, EvaluationEnded, RunEnded)
 
     def __init__(self) -> None:
         self._train: dict[int, Inputs] = {}
@@ -82,12 +82,15 @@ class TrainAndEvalInputsDiffer(Detector):
         self._outputs: dict[tuple[str, bool], Inputs] = {}
         self._judged_at: Site | None = None
         self._seen: dict[int, int] = {}  # evaluations in a row that differed
+        self._loaded: set[int] = set()  # parameters
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Forward):
             self._called(event)
         elif isinstance(event, LossCall):
             self._compared(event)
+        elif isinstance(event, StateLoaded):
+            self._loaded.update(event.parameters)
         elif isinstance(event, EvaluationEnded):
             yield from self._evaluated(event)
             if not self.over and self.times("evaluations") >= TWICE:
@@ -119,7 +122,8 @@ class TrainAndEvalInputsDiffer(Detector):
 
     def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
         given = self._eval.pop(event.model, None)
-        known = self._train.get(event.model)
+        restored = event.model not in self._train
+        known = self._trained_as(event.model) if restored else self._train[event.model]
         if given is None or known is None or event.generator or len(known.means) < 2:
             return
         difference = differs(known, given)
@@ -127,9 +131,9 @@ class TrainAndEvalInputsDiffer(Detector):
             self._seen.pop(event.model, None)
             return
         self._seen[event.model] = self._seen.get(event.model, 0) + 1
-        if not event.judged and not self._losses:
-            return
-        if self._seen[event.model] < 2:
+        # A model that was built anew and loaded is there to be tried out, whoever judges it.
+        tried = restored and event.forwards >= _FORWARDS
+        if not tried and ((not event.judged and not self._losses) or self._seen[event.model] < TWICE):
             return
         self.over = True
         (mean, std), (other, spread) = known.pooled(), given.pooled()
@@ -145,6 +149,15 @@ class TrainAndEvalInputsDiffer(Detector):
             eval_mean=other,
             eval_std=spread,
         )
+
+    def _trained_as(self, model: int) -> Inputs | None:
+        """What the model was given in training whose weights were loaded into this one."""
+        seen = self.fact(Models).seen
+        mine = seen.get(model)
+        if mine is None or not mine.shapes or not any(p.key in self._loaded for p in mine.parameters):
+            return None
+        alike = [key for key in self._train if key in seen and seen[key].shapes == mine.shapes]
+        return self._train[alike[0]] if len(alike) == 1 else None
 
     def _harm(self) -> bool:
         """The evaluation's loss is far above that of the training."""

@@ -1,7 +1,3 @@
-"""PM422 uninformative-labels."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import fmean
 
@@ -43,10 +39,10 @@ class UninformativeLabels(Detector):
     """
 
     card = Card(
-        code="PM422",
-        name="uninformative-labels",
-        family="data-labels",
-        severity=Severity.WARNING,
+        "PM422",
+        "uninformative-labels",
+        "data-labels",
+        Severity.WARNING,
         explains=("updates-too-small", "vanishing-gradients"),
     )
     uses = (Courses,)
@@ -109,6 +105,8 @@ class UninformativeLabels(Detector):
         train, other = self._weighed.get(True), self._weighed.get(False)
         if train is None or train.pairs < _PAIRS:
             return
+        if other is not None and other.pairs >= _PAIRS and train.information > _CLEARLY:
+            yield from self._judged_by_others(event, train, other)
         if train.information > _NOTHING and not next_to_nothing(train, other):
             return
         if event.training and event.shift and event.shifted_information > _PLENTY:
@@ -140,6 +138,34 @@ class UninformativeLabels(Detector):
                 information=round(train.information, 2),
                 evaluation=round(other.information, 2),
             )
+
+    def _judged_by_others(
+        self, event: LabelsWeighed, train: LabelsWeighed, judged: LabelsWeighed
+    ) -> Iterator[Finding]:
+        """The same the other way round: the labels of the evaluation do not belong to its inputs."""
+        # A loader may hand out the number of each row where the training has its class.
+        if bool(train.classes) is not bool(judged.classes) or judged.classes > train.classes:
+            return
+        # As many pairs show as much; a quarter of it may be lost to other places and times.
+        if judged.information > _NOTHING or judged.information > train.information / 8:
+            return
+        self.over = True
+        off = judged.shift if judged.shifted_information > _PLENTY else 0
+        yield self.finding(
+            event,
+            f"the labels of the evaluation say nothing about their inputs (measured on {judged.pairs} pairs); those of the training do"
+            + (
+                f", and so do they {abs(off)} row{'s' if abs(off) > 1 else ''} {'before' if off > 0 else 'after'}"
+                if off
+                else ""
+            ),
+            cause="Neighbouring inputs have like labels in the training data and unlike ones in the evaluation data: the score is that of "
+            "guessing, whatever the model has learnt.",
+            remedy="Look at ten pairs of the evaluation by eye: were its inputs and labels shuffled, sorted or read apart?",
+            pairs=judged.pairs,
+            information=round(judged.information, 2),
+            training=round(train.information, 2),
+        )
 
     def _flat(self, event: RunEnded) -> Iterator[Finding]:
         """Nothing in the pairs, and nothing that the network found in them."""

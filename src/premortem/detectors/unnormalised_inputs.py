@@ -1,7 +1,3 @@
-"""PM431 unnormalised-inputs."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from statistics import median
@@ -63,10 +59,10 @@ class UnnormalisedInputs(Detector):
     """
 
     card = Card(
-        code="PM431",
-        name="unnormalised-inputs",
-        family="data-scale",
-        severity=Severity.WARNING,
+        "PM431",
+        "unnormalised-inputs",
+        "data-scale",
+        Severity.WARNING,
         explains=(
             "non-finite-training",
             "weights-stay-non-finite",

@@ -14,6 +14,8 @@ from premortem.detectors.base import (
     Findings,
     Severity,
 )
+from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.events import (
     Backward,
     Clip,
@@ -102,8 +104,8 @@ class BackwardNeverCalled(Detector):
     Call `loss.backward()` before `optimizer.step()`.
 
     ## When it stays silent
-    When any backward pass was made, when the script writes gradients itself, when a closure makes them, and when the model
-    was not called with gradients on: evolution strategies, a loop that only counts its schedule.
+    When a backward pass came since the last step of any optimizer, when the script writes gradients itself, when a closure makes
+    them, and when the model was not called with gradients on: evolution strategies, a loop that only counts its schedule.
     """
 
     card = Card("PM128", "backward-never-called", "update-order", Severity.ERROR).explaining(
@@ -113,31 +115,55 @@ class BackwardNeverCalled(Detector):
         "uninformative-labels",
         "clipped-after-step",
         "scheduler-before-optimizer",
+        "generator-gets-no-gradient",
+        "gradients-thrown-away",
+        "parameter-without-optimizer",
+        "optimizer-holds-other-parameters",
     )
+    uses = (Models, Optimizers)
     listens = (Backward, Forward, OptimizerStep)
 
     def __init__(self) -> None:
-        self._called = False  # a model, for training, since the last step
-        self._over = False
+        self._called: set[int] = set()  # models, for training, since the last step
+        self._backward = False  # since the last step
+        self._ever = False  # since the run began
+        self._trained: set[int] = set()  # optimizers for whom it was called
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
-            self._over = True
+            self._backward = self._ever = True
+            self._trained.update(event.optimizers)
         elif isinstance(event, Forward):
-            self._called = self._called or (event.grad and event.training)
-        elif isinstance(event, OptimizerStep) and not self._over:
-            nothing = not (event.with_grad or event.backwards or event.touched or event.closure)
-            idle = bool(event.optimizer and event.parameters and nothing and self._called)
-            self._called = False
-            if self.in_a_row(event.optimizer, idle) == THRICE and self.once(event.optimizer):
-                yield self.finding(
-                    event,
-                    f"{event.kind} has made {THRICE} steps, and none of its {count(event.parameters, 'parameter')} has "
-                    "ever had a gradient",
-                    cause="backward() was not called since the run began",
-                    remedy="call loss.backward() before optimizer.step()",
-                    parameters=event.parameters,
-                )
+            if event.grad and event.training:
+                self._called.add(event.model)
+        elif isinstance(event, OptimizerStep):
+            yield from self._stepped(event)
+            self._called.clear()
+            self._backward = False
+
+    def _stepped(self, event: OptimizerStep) -> Findings:
+        nothing = not (event.with_grad or event.backwards or event.touched or event.closure or self._backward)
+        idle = bool(event.optimizer and event.parameters and nothing and self._ran(event.optimizer))
+        again = idle and event.optimizer not in self._trained
+        if self.in_a_row(event.optimizer, again) == THRICE and self.once(event.optimizer):
+            yield self.finding(
+                event,
+                f"{event.kind} has made {THRICE} steps, and none of its {count(event.parameters, 'parameter')} has "
+                "ever had a gradient",
+                cause="backward() is called for another optimizer's loss, and not for the one of what this one holds"
+                if self._ever
+                else "backward() was not called since the run began",
+                remedy="call loss.backward() before optimizer.step()",
+                parameters=event.parameters,
+            )
+
+    def _ran(self, optimizer: int) -> bool:
+        """Whether a model was called that this optimizer is to train; any one, as long as no other one is trained."""
+        held, seen = self.fact(Optimizers).held(optimizer), self.fact(Models).seen
+        mine = {
+            key for key in self._called if key in seen and any(p.key in held for p in seen[key].parameters)
+        }
+        return bool(mine or (self._called and not self._ever))
 
 
 class GradientsNeverCleared(Detector):

@@ -1,7 +1,3 @@
-"""PM447 update-refused."""
-
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 
@@ -41,7 +37,7 @@ class UpdateRefused(Detector):
     scaler leaves a step out although the loss was finite: that is its work.
     """
 
-    card = Card(code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING)
+    card = Card("PM447", "update-refused", "numerics-nan", Severity.WARNING)
     uses = (Models,)
     listens = (NonFinite, OptimizerStep, ScalerUpdate, StepRefused)
 

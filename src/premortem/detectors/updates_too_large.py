@@ -12,7 +12,10 @@ PATIENCE = 60  # steps until a run should have got over its first jumps
 SOON = 20  # steps are enough for a loss that is thrown far away and stays there
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
 BLOWN = 100.0  # times its first value: a loss that went there was thrown there
-THROWN = 1000.0  # times the weight matrices in the very first step: they are nowhere near where they were
+THROWN = 100.0  # times the weight matrices in the very first step: they are nowhere near where they were
+FLUNG = 1000.0  # times: after such a first step a few more show where the loss goes, however large the gradients were
+HUGE = 10.0  # for a single entry of a matrix: those of trained networks lie below 1, however small they began
+BY_THE_RATE = 100.0  # times the gradient: what made the step so large is the factor in front of it
 FAR = 0.5  # of the weight matrices in the first steps together, which is then enough
 LONG = 480  # steps after which the finding does not wait for the end of the run
 
@@ -32,7 +35,8 @@ class UpdatesTooLarge(Detector):
 
     ## When it stays silent
     When the loss soon falls below where it started, when the rate rises on purpose (a range test), and when the
-    gradients or the data are enormous themselves (then those are to blame).
+    gradients or the data are enormous themselves (then those are to blame). Where the very first step is hundreds of times
+    larger than the weights and not for their gradients, nothing is waited for.
     """
 
     card = Card("PM213", "updates-too-large", "lr", Severity.ERROR).explaining(
@@ -74,19 +78,22 @@ class UpdatesTooLarge(Detector):
         if motion.steps == PATIENCE and motion.losses.values:
             self._after[key] = motion.losses.tail(0.5)
         blown = self._worst.get(key, 0.0) > BLOWN * self._first.get(key, math.inf) > 0
-        if broken or (blown and motion.steps >= LONG):
+        if broken or (blown and motion.steps >= LONG) or thrown(motion):
             yield from self._judge(event, key, broken=broken)
 
     def _judge(self, event: Event, key: int, *, broken: bool = False) -> Findings:
         motion = self.fact(Motions).of[key]
         first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
-        if self.said(key) or motion.rose > 10 or self.fact(Scales).unusual or math.isnan(first + worst):
+        if self.said(key) or motion.rose > 10:
             return
-        outcome, severity = (
-            diverged(motion, first, worst)
-            if broken
-            else unsettled(motion, first, worst, self._after.get(key, math.nan))
-        )
+        if thrown(motion):
+            outcome, severity = "nothing of the initialisation is left", Severity.ERROR
+        elif self.fact(Scales).unusual or math.isnan(first + worst):
+            return
+        elif broken:
+            outcome, severity = diverged(motion, first, worst)
+        else:
+            outcome, severity = unsettled(motion, first, worst, self._after.get(key, math.nan))
         if outcome:
             self.once(key)
             yield self._found(event, key, motion, outcome, severity)
@@ -106,6 +113,14 @@ class UpdatesTooLarge(Detector):
         )
 
 
+def thrown(motion: Motion) -> bool:
+    """The first step was hundreds of times larger than the weights, and the gradient was not: no later loss is needed."""
+    first = motion.audits[0] if motion.audits else None
+    return (
+        first is not None and first.entry >= HUGE and first.typical >= max(THROWN, BY_THE_RATE * first.pull)
+    )
+
+
 def diverged(motion: Motion, first: float, worst: float) -> tuple[str, Severity]:
     """It grew from the start until it broke; what breaks after it has learned something has other causes."""
     grew = worst > 10 * abs(first) and motion.losses.best() > 0.5 * first
@@ -118,7 +133,7 @@ def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple
     """It never came back to where it started, or only after a long time."""
     looks = motion.audits[:EARLY]
     lost = motion.losses.values and min(motion.losses.best(), motion.losses.tail()) > BLOWN * first
-    soon = EARLY if max(_sizes(looks[:1]), default=0.0) >= THROWN else SOON if lost else PATIENCE
+    soon = EARLY if max(_sizes(looks[:1]), default=0.0) >= FLUNG else SOON if lost else PATIENCE
     if motion.steps < soon or first <= 0 or worst < 1.5 * first:
         return "", Severity.ERROR
     if not jumped(motion, looks) and not (worst > BLOWN * first and strayed(motion, looks)):
@@ -136,13 +151,18 @@ def jumped(motion: Motion, looks: list[Audit]) -> bool:
     """At least three steps were about as large as the weights, though the first gradient was not."""
     sizes = _sizes(looks)
     large = sum(size >= LARGE for size in sizes)
-    return bool(sizes) and motion.audits[0].pull <= PULL and large >= min(3, len(sizes))
+    return bool(sizes) and by_the_rate(motion.audits[0]) and large >= min(3, len(sizes))
 
 
 def strayed(motion: Motion, looks: list[Audit]) -> bool:
     """No step was so large, but the first ones together led far away from where the weights began."""
     sizes = _sizes(looks)
-    return bool(sizes) and motion.audits[0].pull <= PULL and sum(sizes) >= FAR
+    return bool(sizes) and by_the_rate(motion.audits[0]) and sum(sizes) >= FAR
+
+
+def by_the_rate(first: Audit) -> bool:
+    """The gradient was of ordinary size, or the step was larger still: a rate above 1 has made it so."""
+    return first.pull <= PULL or first.typical >= first.pull
 
 
 def _sizes(looks: list[Audit]) -> list[float]:

@@ -4,8 +4,6 @@ from premortem.detectors.shared.optimizers import Optimizers
 from premortem.events import RunEnded
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
-NOTHING = 2e-8  # of the weights: a million such steps move them by two per cent
-SOON = 12  # steps at one rate, which does not rise: no warm-up
 FAR = 0.02  # of the weights, in all steps together: a model that came this far has learnt
 
 
@@ -24,8 +22,8 @@ class UpdatesTooSmall(Detector):
     Raise the learning rate by factors of ten until an update is about a thousandth of the weights.
 
     ## When it stays silent
-    Weights that were loaded or trained before (fine-tuning may be this gentle), runs of fewer than 100 steps (12, where a
-    million more would not get anywhere), warm-ups, and any run whose loss falls.
+    Weights that were loaded or trained before (fine-tuning may be this gentle), warm-ups, runs of fewer than 100 steps, and any
+    run whose loss falls. Where a million such steps would not get anywhere, six of them are enough, whatever the loss does.
     """
 
     card = Card(
@@ -42,7 +40,7 @@ class UpdatesTooSmall(Detector):
             yield self.finding(
                 event,
                 f"an update is at most {motion.largest:.1e} of the weights: {motion.steps} steps moved them by less "
-                f"than {together:.1%}, and the loss did not fall",
+                f"than {together:.1%}" + ("" if motion.hopeless else ", and the loss did not fall"),
                 cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
                 remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
                 at=self.fact(Optimizers).at(key),
@@ -55,16 +53,13 @@ class UpdatesTooSmall(Detector):
 
 
 def stands_still(motion: Motion) -> bool:
-    hopeless = motion.largest <= NOTHING and motion.rose <= 1
-    return (
-        motion.steps >= (SOON if hopeless else 100)
+    if not motion.fresh or not motion.pulled or not motion.rates or motion.rates[2] <= 0:
+        return False
+    return motion.hopeless or (
+        motion.steps >= 100
         and len(motion.audits) >= 8
-        and motion.fresh
-        and motion.pulled
-        and bool(motion.rates)
-        and motion.rates[2] > 0
         and motion.largest <= SMALL
         and motion.steps * motion.largest <= FAR
-        and motion.losses.count >= (SOON if hopeless else 50)
+        and motion.losses.count >= 50
         and motion.losses.gain() < 0.1
     )

@@ -9,6 +9,9 @@ SHRUNK = 0.05  # of the first norm: no regularisation that helps takes so much
 TAKEN = 0.02
 TAKEN_STEPS = 100  # under it, after which seven eighths of what was learned are gone
 PRESSED = 0.7  # of the first norm: every matrix is held down, not one that was too large
+INWARD = -0.7  # cosine between a step and its weights: it goes to zero, and hardly anywhere else
+SEEN = 4  # audits in a row: a gradient that shrinks every matrix of a model for so long is none
+MANY = 64  # values of a matrix, of which that is no accident
 PLAIN = frozenset({"AdamW", "SGD"})  # each of them subtracts exactly rate * decay * weight
 
 
@@ -23,6 +26,8 @@ class Decayed:
     taken: float = 0.0  # by the last step
     hard: int = 0  # steps that took a lot
     pressed: int = 0  # audits in a row in which every matrix was smaller than at first
+    inward: int = 0  # audits from the first on in which every matrix was moved straight to zero
+    audits: int = 0
 
 
 class WeightDecayCollapse(Detector):
@@ -41,7 +46,8 @@ class WeightDecayCollapse(Detector):
 
     ## When it stays silent
     Unless nearly every weight matrix, the output layer's included, has shrunk to less than a twentieth; or each step
-    takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size.
+    takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size; or the first steps
+    move every matrix straight towards zero, although there are gradients.
     """
 
     card = Card("PM231", "weight-decay-collapse", "weight-decay", Severity.ERROR).explaining(
@@ -88,6 +94,11 @@ class WeightDecayCollapse(Detector):
         known.looks = known.looks + 1 if collapsed else 0
         pressed = bool(shares) and known.shares[-1] < PRESSED
         known.pressed = known.pressed + 1 if pressed else 0
+        known.audits += 1
+        large = [link for link in held if link.numel >= MANY and link.inward is not None]
+        # Once there is nothing left to learn, decay is all that is left of a healthy step too.
+        first = known.inward == known.audits - 1
+        known.inward += bool(large) and first and all(goes_to_zero(link) for link in large)
 
     def _stepped(self, event: OptimizerStep) -> None:
         known = self._optimizers.get(event.optimizer)
@@ -106,6 +117,14 @@ class WeightDecayCollapse(Detector):
                     f"{small} of {len(known.shares)} weight matrices have shrunk to less than {SHRUNK:.0%}, with "
                     f"weight_decay={max(known.decay.values()):g}",
                     "The decay is stronger than the gradient and pulls everything to zero.",
+                )
+            elif known.inward == known.audits == SEEN and self.once(key):
+                yield self._found(
+                    event,
+                    known,
+                    f"the first {known.inward} steps moved all {len(known.shares)} weight matrices straight towards zero, with "
+                    f"weight_decay={max(known.decay.values()):g}",
+                    "The decay is so much stronger than the gradient that the steps do nothing but shrink the weights.",
                 )
 
     def _held_down(self, event: RunEnded) -> Findings:
@@ -135,3 +154,7 @@ class WeightDecayCollapse(Detector):
 
     def _decays(self, link: Link, known: Decayed) -> bool:
         return link.key in self._matrices and link.trainable and known.decay.get(link.key, 0.0) > 0
+
+
+def goes_to_zero(link: Link) -> bool:
+    return bool(link.gradient) and link.inward is not None and link.inward <= INWARD

@@ -1,7 +1,3 @@
-"""PM444 weights-stay-non-finite."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -27,11 +23,7 @@ class WeightsStayNonFinite(Detector):
     """
 
     card = Card(
-        code="PM444",
-        name="weights-stay-non-finite",
-        family="numerics-nan",
-        severity=Severity.ERROR,
-        explains=("poisoned-checkpoint",),
+        "PM444", "weights-stay-non-finite", "numerics-nan", Severity.ERROR, explains=("poisoned-checkpoint",)
     )
     listens = (StepStats, StateLoaded, OptimizerBuilt)
 

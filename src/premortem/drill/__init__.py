@@ -2,7 +2,7 @@
 
 The user's script runs once as it is, once watched, and once for each mutant: the same script with one mistake in it,
 made at run time around torch's own functions. A mutant counts only where an independent witness saw that the training
-became another one; then premortem must have told it.
+became another one; then premortem must have reported it.
 
     director.py   launches, one process each (`scriptrun/`); what they write is thrown away
       mutated_script.py   witness, premortem, the change, then the script

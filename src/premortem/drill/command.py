@@ -1,12 +1,10 @@
 """`premortem drill`: its options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, needs_torch, split, starting_a_script
+from premortem.command_line import Parser, formatted, needs_torch, starting_a_script
 
 
 def parser() -> Parser:
@@ -28,9 +26,7 @@ def parser() -> Parser:
 
 
 def call(tokens: Sequence[str]) -> int:
-    known = parser()
-    command = split(known, tokens)
-    options = settings.defaults(known, "drill", command.folder).parse(command.options)
+    options, command = settings.asked(parser(), "drill", tokens)
     needs_torch("`premortem drill`")
 
     from premortem.drill import verb

@@ -1,7 +1,5 @@
 """The launches of a drill: the script alone, watched, and once for each mutant. Nothing of the user's is written."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os
@@ -31,7 +29,7 @@ class DrillOptions:
     seconds: float = 300.0  # for one launch
     jobs: int = 1
     shown: Progress = field(default_factory=Progress)
-    scored: Callable[[Score], None] = lambda _: None  # told of each mutant as soon as it is known
+    scored: Callable[[Score], None] = lambda _: None  # called for each mutant as soon as it is known
 
 
 @dataclass

@@ -30,7 +30,7 @@ class Stopwatch(Console):
         self._child = child
 
     def finding(self, finding: Finding) -> None:
-        self._child.tell(told=finding.code, seconds=self._child.witness.seconds)
+        self._child.tell(reported=finding.code, seconds=self._child.witness.seconds)
 
 
 class Child:

@@ -29,7 +29,7 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Dated:
     """A finding, and when it came."""
 
     code: str
@@ -60,28 +60,28 @@ class Heard:
     detail: str = ""  # what it did, where that needs words
     prints: dict[str, int] = field(default_factory=dict)  # backward passes so far -> fingerprint of the state
     step_seconds: float | None = None  # median
-    findings: list[Told] = field(default_factory=list)
+    findings: list[Dated] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)  # files that were saved and are not whole
     tail: str = ""
     sandbox: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, told: Iterable[Mapping[str, Any]], findings: Path) -> Heard:
+    def read(cls, records: Iterable[Mapping[str, Any]], findings: Path) -> Heard:
         heard = cls()
         times: dict[str, float] = {}
-        for fact in told:
-            if "told" in fact:
-                times.setdefault(fact["told"], fact["seconds"])
+        for fact in records:
+            if "reported" in fact:
+                times.setdefault(fact["reported"], fact["seconds"])
             else:
                 for name, value in fact.items():
                     setattr(heard, name, value)
         if findings.exists():
             record = json.loads(findings.read_text(encoding="utf-8"))
-            heard.findings = [_told(each, times) for each in record["findings"]]
+            heard.findings = [_dated(each, times) for each in record["findings"]]
         return heard
 
 
-def _told(finding: Mapping[str, Any], times: Mapping[str, float]) -> Told:
+def _dated(finding: Mapping[str, Any], times: Mapping[str, float]) -> Dated:
     names = ("code", "name", "family", "severity", "step")
     line = finding["where"]["line"]
-    return Told(**{name: finding[name] for name in names}, line=line, seconds=times.get(finding["code"]))
+    return Dated(**{name: finding[name] for name in names}, line=line, seconds=times.get(finding["code"]))

@@ -1,7 +1,5 @@
 """What a drill says, for a person and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
@@ -59,12 +57,12 @@ def show_end(done: Drill, terminal: Terminal) -> None:
 
 def _row(score: Score) -> tuple[Text | str, ...]:
     outcome = Text(score.outcome, _STYLES.get(score.outcome, "dim"))
-    if score.told is None:
+    if score.caught_by is None:
         return score.mutant, outcome, "", "", "", score.detail or (_about(score) if score.effective else "")
-    told = score.told
-    family = told.family if score.right_family else f"{told.family} (not expected)"
-    seconds = f"{told.seconds:.1f}" if told.seconds is not None else "end"
-    return score.mutant, outcome, family, str(told.step), seconds, f"{told.code} {told.name}"
+    finding = score.caught_by
+    family = finding.family if score.right_family else f"{finding.family} (not expected)"
+    seconds = f"{finding.seconds:.1f}" if finding.seconds is not None else "end"
+    return score.mutant, outcome, family, str(finding.step), seconds, f"{finding.code} {finding.name}"
 
 
 def _about(score: Score) -> str:
@@ -88,8 +86,8 @@ def about_clean(clean: Clean) -> list[str]:
     lines = []
     alarms = clean.false_alarms
     if alarms:
-        said = ", ".join(f"{told.code} {told.name} at step {told.step}" for told in alarms)
-        lines.append(f"on the script as it is: {said}. A mutant is not counted as caught by these.")
+        named = ", ".join(f"{finding.code} {finding.name} at step {finding.step}" for finding in alarms)
+        lines.append(f"on the script as it is: {named}. A mutant is not counted as caught by these.")
     else:
         lines.append(f"on the script as it is: no alarm in {clean.watched.steps} steps")
     if clean.overhead is not None and clean.alone.step_seconds is not None:
@@ -133,13 +131,13 @@ def _clean(clean: Clean) -> dict[str, Any]:
         "overhead": clean.overhead,
         "step_seconds": clean.alone.step_seconds,
         "step_seconds_watched": clean.watched.step_seconds,
-        "false_alarms": [asdict(told) for told in clean.false_alarms],
+        "false_alarms": [asdict(finding) for finding in clean.false_alarms],
         "sandbox": clean.watched.sandbox,
     }
 
 
 def _score(score: Score) -> dict[str, Any]:
-    cls, told = changes.of("harm")[score.mutant], score.told
+    cls, finding = changes.of("harm")[score.mutant], score.caught_by
     return {
         "name": score.mutant,
         "about": _about(score),
@@ -149,8 +147,8 @@ def _score(score: Score) -> dict[str, Any]:
         "outcome": score.outcome,
         "detail": score.detail,
         "right_family": score.right_family,
-        "step": told.step if told is not None else None,
-        "seconds": told.seconds if told is not None else None,
-        "finding": asdict(told) if told is not None else None,
+        "step": finding.step if finding is not None else None,
+        "seconds": finding.seconds if finding is not None else None,
+        "finding": asdict(finding) if finding is not None else None,
         "others": [asdict(each) for each in score.others],
     }

@@ -1,10 +1,8 @@
 """Pure: from what was heard of the clean runs and of a mutant's, to what is said about it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
-from premortem.drill.order import Heard, Told
+from premortem.drill.order import Dated, Heard
 
 CAUGHT = "caught"
 MISSED = "missed"
@@ -28,8 +26,8 @@ class Clean:
         return bool(self.alone.prints) and self.alone.prints == self.watched.prints
 
     @property
-    def false_alarms(self) -> list[Told]:
-        return [told for told in self.watched.findings if told.loud]
+    def false_alarms(self) -> list[Dated]:
+        return [finding for finding in self.watched.findings if finding.loud]
 
     @property
     def overhead(self) -> float | None:
@@ -44,8 +42,8 @@ class Score:
     outcome: str
     detail: str = ""
     right_family: bool = False
-    told: Told | None = None  # what caught it
-    others: list[Told] = field(default_factory=list)  # what was said besides
+    caught_by: Dated | None = None  # what caught it
+    others: list[Dated] = field(default_factory=list)  # what was said besides
 
     @property
     def effective(self) -> bool:
@@ -61,17 +59,17 @@ def score(name: str, families: frozenset[str], needs: str, clean: Clean, run: He
         return Score(mutant=name, outcome=ABSENT, detail=f"the script {needs}")
     if not took_effect(clean, run):
         return Score(mutant=name, outcome=IDLE, detail="the training is the same, bit for bit")
-    known = {told.code for told in clean.false_alarms}
-    new = [told for told in run.findings if told.loud and told.code not in known]
-    right = [told for told in new if told.family in families]
+    known = {finding.code for finding in clean.false_alarms}
+    new = [finding for finding in run.findings if finding.loud and finding.code not in known]
+    right = [finding for finding in new if finding.family in families]
     if not new and ":" in run.ended and run.ended != clean.watched.ended:
         return Score(mutant=name, outcome=LOUD, detail=run.ended.partition("\n")[0])
     if not new:
         return Score(mutant=name, outcome=MISSED, detail=run.detail)
     # The first that was said about it; what names the cause goes before what only noticed something.
-    best = min(right or new, key=lambda told: told.step)
-    others = [told for told in new if told is not best]
-    return Score(mutant=name, outcome=CAUGHT, right_family=bool(right), told=best, others=others)
+    best = min(right or new, key=lambda finding: finding.step)
+    others = [finding for finding in new if finding is not best]
+    return Score(mutant=name, outcome=CAUGHT, right_family=bool(right), caught_by=best, others=others)
 
 
 def took_effect(clean: Clean, run: Heard) -> bool:

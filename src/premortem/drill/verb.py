@@ -25,18 +25,15 @@ def run(options: argparse.Namespace, command: Command) -> int:
     if options.jobs is not None and options.jobs < 1:
         raise UsageError("`--jobs` is how many mutants run at the same time: at least 1")
 
-    from rich.console import Console as Terminal
-
     from premortem.drill import page
     from premortem.drill.director import Drill, DrillOptions, drill
+    from premortem.terminal import pages
     from premortem.terminal.interruption import exit_code
     from premortem.terminal.progress import progress
 
     chosen = _chosen(options.only)
     done, interrupted = Drill(), None
-    terminal = Terminal(highlight=False, markup=False, emoji=False, quiet=options.quiet)
-    if not terminal.is_terminal:
-        terminal.width = 140
+    terminal = pages.terminal(quiet=options.quiet)
     rows = page.Rows(terminal, [each.name for each in chosen])
     try:
         with progress("drill", quiet=options.quiet) as shown:

@@ -1,7 +1,5 @@
 """Losses and backward passes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,6 +97,7 @@ class Backward(Event):
     scale: float = 1.0  # constant factor the loss was multiplied with right before: 0.25 for `loss / 4`
     root: str = ""  # what made the value that was scaled: "MseLoss", "Mean", "Add"
     scaled: bool = False  # by a GradScaler
+    divided: tuple[float, ...] = ()  # constants that the loss was divided by, the last first
     alive: int = 0  # graphs of earlier losses that are still in memory
     # numbers of the forwards with gradients, since the backward before, whose graph was gone when this began
     untrained: tuple[int, ...] = ()
@@ -135,6 +134,15 @@ class Loose(NamedTuple):
     loaded: bool = False  # came from a state dict
 
 
+class Pull(NamedTuple):
+    """Which way a loss pulls what `judge` says of what `maker` made (0: of anything else): down where the slope is positive."""
+
+    maker: int  # models
+    judge: int
+    slope: float  # of the loss, summed over all verdicts
+    size: float  # ... without their signs
+
+
 @dataclass(slots=True, kw_only=True)
 class GraphWalked(Event):
     """Audit gear: the autograd graph from the loss down, before backward ran."""
@@ -153,6 +161,7 @@ class GraphWalked(Event):
     # (shape, dimension): softmaxes whose result is summed over the last dimension, but that ran over another one
     crossed: tuple[tuple[tuple[int, ...], int], ...] = ()
     size: int = 0  # nodes in the graph
+    pulls: tuple[Pull, ...] = ()
 
 
 class Operand(NamedTuple):
@@ -206,6 +215,24 @@ class NonFiniteLost(Event):
 
     origin: NonFinite
     by: str = "div"  # the operation that hid it
+
+
+@dataclass(slots=True, kw_only=True)
+class Underflowed(Event):
+    """Every gradient of a backward pass is exactly 0, and on the way an operation made nothing but 0 of numbers that are not 0:
+    they are too small for their type."""
+
+    origin: NonFinite
+    value: float  # of the loss
+
+
+@dataclass(slots=True, kw_only=True)
+class WeightsBroken(Event):
+    """A parameter is not finite, although neither the loss nor a gradient has shown it."""
+
+    parameter: str  # "ema.0.weight"
+    evaluated: bool  # found when its model was called without gradients
+    origin: NonFinite | None = None  # how it came into being, where the microscope has seen it
 
 
 @dataclass(slots=True, kw_only=True)

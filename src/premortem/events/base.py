@@ -1,7 +1,5 @@
 """What every event is, and the line of the user's code that caused it."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Data: loaders, epochs, batches, and randomness in them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +20,17 @@ class LoaderBuilt(Event):
     reachable: int | None = None
     # random generators that the dataset's own methods draw from, and that every worker gets a copy of
     generators: tuple[str, ...] = ()
+    # of a `Subset`: a key of it, and one of the dataset that it is a part of
+    part: tuple[int, int] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Blended(Event):
+    """CPU, audit gear: what an interpolation made of whole numbers is cut to whole numbers again."""
+
+    mode: str  # of the interpolation
+    values: int  # different ones before
+    shape: tuple[int, ...]
 
 
 class Array(NamedTuple):

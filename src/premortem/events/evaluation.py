@@ -1,7 +1,5 @@
 """Evaluations: one phase without training between two that train."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from premortem.events.base import Event

@@ -1,7 +1,5 @@
 """Memory: when it runs out, and what was done about it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

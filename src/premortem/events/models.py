@@ -1,7 +1,5 @@
 """Models: what is called, and what each layer does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Many ranks: what they have, and where they part."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The run: its beginning and end, what it prints, its seeds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What the script's own files say: read by lint while the run trains, and sent as one event."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

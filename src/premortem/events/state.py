@@ -1,7 +1,5 @@
 """State: checkpoints, what is loaded and saved, and where it is kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,6 +67,7 @@ class Schedule(NamedTuple):
     saved_position: int | None  # in the file; None when the file holds no such state
     saved_horizon: int | None
     other_kind: bool = False  # the one in the file is a schedule of another kind
+    rate: float | None = None  # the largest that it gives at its position; None when it has not said so
 
 
 class Setting(NamedTuple):

@@ -1,7 +1,5 @@
 """Updates: optimizers, clipping, schedulers, scalers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -124,6 +122,8 @@ class Link(NamedTuple):
     sharded: bool = (
         False  # other ranks have other elements of it; `gradient` is None when that of this piece is 0
     )
+    start: float | None = None  # norm of the sampled weights before the step; None when not looked at
+    inward: float | None = None  # cosine between the change and the weights before: -1 straight to zero
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,8 +1,6 @@
 """What a file is, without the samples in it: where a link ends, when it was written, how its text is encoded, whether it stops in
 the middle of a line, how many rows it has. A few kilobytes of it are read."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

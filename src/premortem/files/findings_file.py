@@ -1,7 +1,5 @@
 """`--findings FILE.json`: what was found, in the form other tools rely on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress

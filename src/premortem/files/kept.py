@@ -4,8 +4,6 @@
 What is saved is followed back, name by name, to the texts that look like names of files.
 """
 
-from __future__ import annotations
-
 import ast
 import fnmatch
 from collections import defaultdict

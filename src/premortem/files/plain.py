@@ -3,8 +3,6 @@
 Secrets are left out, except in orders to a process of ours.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import numbers

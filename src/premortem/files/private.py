@@ -4,8 +4,6 @@ The umask itself is never changed: it is the whole process's, and the script mus
 its rights, and is never open to others for a moment.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -5,8 +5,6 @@ journal's writer    taken(folder)        four times a second: it is removed, and
 the next step       actions/requests.py  ends, then it is done
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -11,8 +11,6 @@ folder lies plays no part, so that one's own capsule may be moved.
 STATE is $XDG_STATE_HOME, else ~/.local/state (Linux), ~/Library/Application Support (macOS) or %LOCALAPPDATA% (Windows).
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import hmac

@@ -9,8 +9,6 @@ A pipe or a device would be waited for or read for ever, and a sparse file of a 
 are an OSError here, whose `strerror` says what is wrong, as for a file that is not there.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -3,8 +3,6 @@
 A prefix would not do: `PYTORCH_` and `HF_` are what people begin the names of their own variables with, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

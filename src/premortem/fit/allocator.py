@@ -5,8 +5,6 @@ above that each has its own, rounded up to 2 MiB. The smallest free block that i
 the rest is worth keeping. Neighbours that are both free become one.
 """
 
-from __future__ import annotations
-
 import bisect
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Does it fit, how large may the batch be, and what would help: each answer comes from rehearsing the script again."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections import deque

@@ -1,13 +1,11 @@
 """Where autograd treats fakes otherwise than tensors of a card.
 
-It writes into a tensor that nobody else has, instead of making a new one.
+It writes into a tensor that has no other owner, instead of making a new one.
 
 Gradients that meet are added up in the first of them, the gradient of a lookup is written into fresh zeros. Of fakes torch makes
-new tensors there, because subclasses may not be written to. Whether a tensor has other owners is told by how often it is
+new tensors there, because subclasses may not be written to. Whether a tensor has other owners shows in how often it is
 referred to; what is normal is measured once, on tensors that are known to have none.
 """
-
-from __future__ import annotations
 
 import functools
 from collections.abc import Sequence

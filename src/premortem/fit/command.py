@@ -1,12 +1,10 @@
 """`premortem fit`: its options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, needs_torch, split, starting_a_script
+from premortem.command_line import Parser, formatted, needs_torch, starting_a_script
 
 
 def parser() -> Parser:
@@ -47,9 +45,7 @@ def parser() -> Parser:
 
 
 def call(tokens: Sequence[str]) -> int:
-    known = parser()
-    command = split(known, tokens)
-    options = settings.defaults(known, "fit", command.folder).parse(command.options)
+    options, command = settings.asked(parser(), "fit", tokens)
     needs_torch("`premortem fit`")
     if options.speed:
         from premortem.fit.speed import verb as speed

@@ -3,8 +3,6 @@
 They are installed in the dispatcher, so that calls from C++ and recomputations in the backward pass get them too.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter

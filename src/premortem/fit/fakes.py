@@ -4,8 +4,6 @@ To torch they are tensors of the CPU (autograd over fake CUDA tensors is refused
 they are on `cuda:0`. Which is which is known by their storage, so views and gradients need no care.
 """
 
-from __future__ import annotations
-
 import sys
 from types import FrameType
 from typing import Any
@@ -107,7 +105,7 @@ class Fakes(TorchDispatchMode):
             self.inside -= 1
 
     def _too_large(self, func: Any, given: list[Tensor], args: Any) -> bool:
-        """A tensor made on the host whose contents nobody needs: a weight before it is moved."""
+        """A tensor made on the host whose contents are not needed: a weight before it is moved."""
         if given or not args or not isinstance(args[0], (list, tuple)):
             return False
         size = 4

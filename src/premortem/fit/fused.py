@@ -47,16 +47,11 @@ class _Cell(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        from_input: Tensor,
-        from_state: Tensor,
-        state: Tensor,
-        bias: Tensor | None,
-        other: Tensor | None,
+        ctx: Any, from_input: Tensor, from_state: Tensor, state: Tensor, *biases: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         workspace = torch.empty_like(from_input)
         made = torch.empty_like(state), torch.empty_like(state)
-        ctx.save_for_backward(from_input, from_state, state, made[1], workspace, bias, other)
+        ctx.save_for_backward(from_input, from_state, state, made[1], workspace, *biases)
         return made
 
     @staticmethod
@@ -72,15 +67,10 @@ class _Gated(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        from_input: Tensor,
-        from_state: Tensor,
-        state: Tensor,
-        bias: Tensor | None,
-        other: Tensor | None,
+        ctx: Any, from_input: Tensor, from_state: Tensor, state: Tensor, *biases: Tensor | None
     ) -> Tensor:
         workspace = state.new_empty(len(state), 5 * state.shape[1])
-        ctx.save_for_backward(from_input, from_state, state, workspace, bias, other)
+        ctx.save_for_backward(from_input, from_state, state, workspace, *biases)
         return torch.empty_like(state)
 
     @staticmethod

@@ -1,7 +1,5 @@
 """The cards people train on: what `--device` may name, and what of a card is not the script's to use."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 

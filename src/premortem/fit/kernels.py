@@ -1,7 +1,5 @@
 """What the kernels of an operation do to the card's memory: results, copies, workspaces, in the order they come."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

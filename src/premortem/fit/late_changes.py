@@ -1,7 +1,5 @@
 """A change that is put on in the middle of the script: where the script holds what it would replace, it comes too late."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 from typing import Any

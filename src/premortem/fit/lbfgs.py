@@ -1,7 +1,5 @@
 """LBFGS decides by values when to stop. Here it goes on: to its last iteration, with its whole history."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Who owns each byte on the card: a diary of storages, from birth to death."""
 
-from __future__ import annotations
-
 import sys
 import weakref
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Looked for are, in this order: an argument that `argparse` has read, a number in
 gives. A lever is believed when the model's input then has the size that was asked for.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import contextlib
@@ -44,14 +42,14 @@ class Lever:
 
 @dataclass
 class Levers:
-    """Installed before the script; knows what it could have turned, and turns what it is told to."""
+    """Installed before the script; knows what it could have turned, and turns what the order names."""
 
     turned: Lever | None = None
     to: int | None = None
     found: list[Lever] = field(default_factory=list)
     reached: Callable[[str], None] = lambda _: (
         None
-    )  # told where the script is: may come back with another lever to turn
+    )  # called with where the script is: may return another lever to turn
 
     def install(self, points: Subscriptions, mode: Any = contextlib.nullcontext) -> None:
         """What is made within `mode()` has no contents: most of a larger batch need not be real."""

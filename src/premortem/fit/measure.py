@@ -1,7 +1,5 @@
 """The script for real, on the card that is there: `premortem fit --measure` puts the truth beside the prediction."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What people see of a prediction: a page for the terminal, and JSON."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The memory over the course of two steps, as a picture: SVG, written by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 from xml.sax.saxutils import escape
 

@@ -1,7 +1,5 @@
 """From the diary of a rehearsal to the peak: how much, when, and what was alive. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any

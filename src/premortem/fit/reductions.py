@@ -5,8 +5,6 @@ a linear layer is such a reduction: the buffer is often larger than what is summ
 Follows how torch's reduction kernel chooses its launch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 When everything was seen the process ends at once: nothing of the script runs after it.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """`torch.save` and `torch.load` in a rehearsal: nothing is written, and what was saved can be loaded again."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """What the script already does about memory, so that it is not advised to do it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The largest batch, or side, that fits: few rehearsals, and no number that was not rehearsed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One rehearsal: the user's own code runs on fakes until each optimizer has made two steps."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 import weakref

@@ -7,8 +7,6 @@ same tokens, so that the sum over all of them holds.
 A mark holds for one version of a tensor: what is written into it, also through a view, ends it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
 """The largest side of images or volumes that fits, where the script's own input can be lengthened.
 
-Convolutional models take any side, or any multiple of what they halve; others are built for the one they are told. Either is
+Convolutional models take any side, or any multiple of what they halve; others are built for one side. Either is
 found out by rehearsing: a side counts when the script goes through with it and the model was called with it.
 """
 

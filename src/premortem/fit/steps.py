@@ -3,8 +3,6 @@
 Asked by the rehearsal, and by the real run that is measured beside it.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from typing import Any

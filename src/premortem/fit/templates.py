@@ -9,8 +9,6 @@ order that comes: a process that goes on from there with another batch, or with 
 for minutes, is done once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

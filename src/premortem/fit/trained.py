@@ -1,7 +1,5 @@
 """Which model is trained, and with which batch: the call whose result went into the loss that was sent backward."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass

@@ -86,7 +86,7 @@ class Trials:
         self._typical = self._whole = (
             0.0  # seconds that a rehearsal takes, from a template and from the start
         )
-        self._orders: dict[int, Future[dict[str, Any]]] = {}  # numbers, and what will be told about them
+        self._orders: dict[int, Future[dict[str, Any]]] = {}  # numbers, and what will be reported about them
         self._first: Future[dict[str, Any]] = Future()
         self._places: dict[str, str] = {}
         plan = Plan(play="premortem.fit.rehearsed_script:play", warm="premortem.fit.rehearsed_script:warm")
@@ -99,12 +99,12 @@ class Trials:
         self._session.start()
         seconds = max(self.asked.patience, self.asked.seconds - _CLOSING)
         try:
-            told = self._first.result(timeout=seconds)
+            record = self._first.result(timeout=seconds)
         except TookTooLong:
             raise NotRehearsed(
                 f"no optimizer made two steps within {seconds:.0f} s; --seconds gives it longer"
             ) from None
-        found = self._judged(told, self._run.scratch / "run-1" / "printed.txt")
+        found = self._judged(record, self._run.scratch / "run-1" / "printed.txt")
         self._places, self._whole = found["templates"], found["seconds"]
         if (
             self.asked.patience > self.asked.seconds
@@ -163,23 +163,23 @@ class Trials:
         draft.write_text(json.dumps({**order, "number": number}), encoding="utf-8")
         draft.replace(templates.folder(shared, place) / f"{number}.json")
         try:
-            told = waiting.result(timeout=max(0.0, self.until - time.monotonic()))
+            record = waiting.result(timeout=max(0.0, self.until - time.monotonic()))
         except TookTooLong:
             raise OutOfTime from None
-        if not told and not self.until:
+        if not record and not self.until:
             raise OutOfTime
-        if "too_late" in told or _in_the_way(told):
+        if "too_late" in record or _in_the_way(record):
             return None
-        return self._judged(told, templates.printed(shared, number))
+        return self._judged(record, templates.printed(shared, number))
 
     def _launched(self, order: dict[str, Any]) -> dict[str, Any]:
         ran = self._run.go(self._order(**order), self._time_left(self._whole))
         if ran.late or not self.until:
             raise OutOfTime
-        told = {
+        record = {
             name: ran.last(name) for name in ("answer", "problem", "failed") if ran.last(name) is not None
         }
-        return self._judged(told, ran.printed)
+        return self._judged(record, ran.printed)
 
     def _time_left(self, typical: float) -> float:
         """Raises OutOfTime when a rehearsal that takes so many seconds would not end in time."""
@@ -191,20 +191,20 @@ class Trials:
     def _order(self, **order: Any) -> dict[str, Any]:
         return {"device": self.asked.device, "share": SHARE, "reserve": RESERVE, **order}
 
-    def _judged(self, told: dict[str, Any], printed: Path | str) -> dict[str, Any]:
+    def _judged(self, record: dict[str, Any], printed: Path | str) -> dict[str, Any]:
         """Raises NotRehearsed for what is not the prediction of a step."""
         if isinstance(printed, Path):
             text = printed.read_text(encoding="utf-8", errors="replace") if printed.exists() else ""
         else:
             text = printed
         tail = redaction.redacted(text)[-_TAIL:].strip()
-        if problem := told.get("problem"):
+        if problem := record.get("problem"):
             raise NotRehearsed(problem, tail)
-        if failed := told.get("failed"):
+        if failed := record.get("failed"):
             raise NotRehearsed(f"the rehearsal itself failed ({failed})", tail)
-        if "answer" not in told:
+        if "answer" not in record:
             raise NotRehearsed("the process of the rehearsal died without an answer", tail)
-        return _checked(told["answer"], tail)
+        return _checked(record["answer"], tail)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -230,9 +230,9 @@ class Trials:
                 waiting.set_result(line)
 
 
-def _in_the_way(told: dict[str, Any]) -> bool:
+def _in_the_way(record: dict[str, Any]) -> bool:
     """Rehearsals from one place share a folder for what the script writes: a file that is there already may end it."""
-    ending = told.get("answer", {}).get("ending") or {}
+    ending = record.get("answer", {}).get("ending") or {}
     kind = getattr(builtins, str(ending.get("error")), None)
     return isinstance(kind, type) and issubclass(kind, OSError)
 

@@ -4,8 +4,6 @@ What came from the host as integers or truths (labels, lengths, masks) is carrie
 is assumed, and what was assumed is said.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

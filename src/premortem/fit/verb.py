@@ -1,13 +1,9 @@
 """`premortem fit`: from the words of the command line to the page."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
 from pathlib import Path
-
-from rich.console import Console as Terminal
 
 from premortem.command_line import Command
 from premortem.errors import UsageError
@@ -17,6 +13,7 @@ from premortem.fit.answer import NO, complete, predicted
 from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import PATIENCE, SECONDS, Asked, NotRehearsed, Trials
 from premortem.program.running import Program
+from premortem.terminal import pages
 from premortem.terminal.interruption import exit_code, unbroken
 from premortem.terminal.progress import progress
 
@@ -40,7 +37,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
         patience=options.seconds or PATIENCE,
         show_output=options.show_output,
     )
-    terminal = Terminal(highlight=False, markup=False, emoji=False)
+    terminal = pages.terminal(width=None)
     found, interrupted = None, None
     trials = Trials(asked)
     try:

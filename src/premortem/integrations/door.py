@@ -1,4 +1,4 @@
-"""What the doors have in common: a `premortem.watch` that somebody else's callbacks open and close."""
+"""What the doors have in common: a `premortem.watch` that a framework's callbacks open and close."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Door:
             return
         quiet = self._options.get("quiet", False) or not speaks
         self._watch = watch(*objects, **{**self._options, "quiet": quiet})
-        atexit.register(self.close)  # a training that nobody ended still gets its last words
+        atexit.register(self.close)  # a training that was not ended still gets its last words
 
     def close(self, error: BaseException | None = None) -> None:
         """The training is over. More than one call does no harm."""

@@ -4,8 +4,6 @@ Made in the writer's time, not in the run's. Parameters are summed up into layer
 around them, until there are few enough to be looked at.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Every run has a folder of its own, also when two start in the same instant."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -13,6 +11,7 @@ from premortem.files import private
 from premortem.journal import schema
 
 HOME = Path(".premortem")
+STAMP = "%Y%m%dT%H%M%SZ"  # when a run began, as its folder's name begins
 SPARE = 16 << 20  # bytes; on a disk with less room nothing of ours is written
 
 
@@ -21,7 +20,7 @@ def default_folder(name: str) -> Path:
     home = _with_room(Path.cwd()) / HOME
     runs = private.make_folder(home / "runs", within=home)
     _keep_out_of_git(runs.parent)
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    stamp = time.strftime(STAMP, time.gmtime())
     return _make(runs / f"{stamp}-{name}-{os.getpid()}", first=1)
 
 

@@ -1,6 +1,4 @@
-"""What becomes known of a run when it is over: added to its journal, which somebody else may be writing or reading."""
-
-from __future__ import annotations
+"""What becomes known of a run when it is over: added to its journal, which another process may be writing or reading."""
 
 import sqlite3
 import time

@@ -5,8 +5,6 @@ page can point to itself. So nothing is allowed here but to select from the tabl
 time, and no value or answer may be larger than anything a run writes.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sqlite3

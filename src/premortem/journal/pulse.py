@@ -4,8 +4,6 @@ Four times a second the writer of the journal asks which functions the main thre
 minute it knows the shares to a few percent, of an hour to less than one.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

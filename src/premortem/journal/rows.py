@@ -6,8 +6,6 @@ LogLine                           one row in `series` for each number
 LayerStats, Custody               summed up (audits.py)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

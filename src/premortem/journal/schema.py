@@ -14,8 +14,6 @@ A change to a table raises VERSION. A newer journal is refused, not misread; one
 does not hold left empty. Format 1 had the first five tables.
 """
 
-from __future__ import annotations
-
 import math
 
 FILE = "journal.sqlite"

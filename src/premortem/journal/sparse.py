@@ -1,7 +1,5 @@
 """How much of an endless series is kept: all of its beginning, then fewer and fewer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass

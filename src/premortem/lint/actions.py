@@ -1,7 +1,5 @@
 """What an editor offers at a report: its fix, a comment that silences it, all fixes at once, and its page."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 

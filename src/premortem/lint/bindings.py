@@ -1,7 +1,5 @@
 """What a statement binds, and to what."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

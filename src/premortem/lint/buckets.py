@@ -1,7 +1,5 @@
 """A tree and its nodes, sorted into buckets by one flat walk."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

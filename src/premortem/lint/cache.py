@@ -5,8 +5,6 @@ versions and size and time of change are the same, or when its bytes have the sa
 as none. JSON and not pickle: a folder that came with a repository must not be able to run code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -70,7 +68,7 @@ class Cache:
     """Entries by absolute path. An entry is a dict of plain values; see `engine.Checked`."""
 
     def __init__(self, folder: Path | None, name: str) -> None:
-        self._file = folder / f"{name}.json" if folder else None
+        self._file = folder / f"{name}.sealed" if folder else None
         self._entries: dict[str, dict[str, Any]] = self._load()
         self._changed = False
 
@@ -127,7 +125,7 @@ class Cache:
             private.write_bytes(draft, hash_of(data).encode() + b"\n" + data)
             draft.replace(self._file)
             kept = sorted(
-                self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True
+                self._file.parent.glob("*.sealed"), key=lambda file: file.stat().st_mtime, reverse=True
             )
             for old in kept[KEPT:]:
                 old.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
 """How each kind of configuration file is read: every scalar with its key and its place."""
 
-from __future__ import annotations
-
+import json
 import re
 from collections.abc import Callable, Iterable
 
@@ -10,7 +9,8 @@ from premortem.lint.configs import Config, Entry
 from premortem.lint.parsing import Unreadable
 from premortem.lint.text import BOM
 
-_JSON_COMMENT = re.compile(r"(?m)^\s*(?://|/\*)|,\s*[}\]]")
+_JSON_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|#[^\n]*', re.DOTALL)
+_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\{")
 
 
@@ -54,19 +54,33 @@ def read_yaml(config: Config) -> list[Entry]:
 def read_json(config: Config) -> list[Entry]:
     if not config.data.removeprefix(BOM).strip():
         raise Unreadable("this file is empty, and an empty file is not valid JSON")
+    if (problem := _json_problem(config.text)) is not None:
+        raise Unreadable("this file cannot be read as JSON", problem.lineno, problem.colno)
     try:
         return _entries(config, json_scalars(config.data))
     except Broken as broken:
-        place = config.place(broken.offset or 0)
-        raise Unreadable(str(broken), *place, aside=_is_other_json(config.text)) from None
+        raise Unreadable(str(broken), *config.place(broken.offset or 0), aside=True) from None
 
 
-def _is_other_json(text: str) -> bool:
-    """JSON with comments, as editors write it, or one value for each line: not JSON, and nothing is broken."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return _JSON_COMMENT.search(text) is not None or (
-        len(lines) > 1 and all(line[0] in "{[" and line.rstrip()[-1] in "}]" for line in lines)
-    )
+def _json_problem(text: str) -> json.JSONDecodeError | None:
+    """What is wrong with it; nothing with comments and last commas, as editors write them, or with one value for each line."""
+    try:
+        json.loads(text)
+    except RecursionError:
+        raise Unreadable("this file is nested too deeply to be read") from None
+    except json.JSONDecodeError as error:
+        plain = _LAST_COMMA.sub("", _JSON_COMMENT.sub(lambda found: found[1] or "", text))
+        lines = [line for line in text.splitlines() if line.strip()]
+        return None if _is_json(plain) or (len(lines) > 1 and all(map(_is_json, lines))) else error
+    return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read_toml(config: Config) -> list[Entry]:

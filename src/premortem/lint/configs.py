@@ -4,8 +4,6 @@ Values are kept as text. How a text becomes a number is exactly what differs bet
 business; `Entry.plain` says whether the loader is free to choose.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

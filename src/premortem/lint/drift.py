@@ -90,8 +90,8 @@ def _calls(source: Source, target: Target) -> tuple[tuple[ast.Call, Use], ...]:
     found: list[tuple[ast.Call, Use]] = []
     for call in source.nodes(ast.Call):
         text = dotted(call.func)
-        if not text:
-            continue
+        if not text or text.startswith("self."):
+            continue  # no import binds `self`
         if text not in seen:
             seen[text] = _known(source, call.func, target)
         if (known := seen[text]) is not None:

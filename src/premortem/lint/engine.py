@@ -1,10 +1,8 @@
 """One file through the rules: read, sum up, check, silence what comments silence."""
 
-from __future__ import annotations
-
 import difflib
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,7 +15,7 @@ from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.parsing import Unreadable
 from premortem.lint.project_facts import Facts, NotYet, Summary
-from premortem.lint.rule import ConfigRule, Rule
+from premortem.lint.rule import ConfigRule, Held, Rule
 from premortem.lint.source import Source
 from premortem.lint.summaries import summarise
 from premortem.lint.tree import last_name
@@ -37,10 +35,16 @@ class Checked:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     summary: Summary | None = None
     waiting: list[str] = field(default_factory=list)  # codes of rules that wait for the facts
+    silenced: int = 0  # reports that comments silence
 
     def report(self, path: str, card: Card, message: str) -> None:
         """A report about the file as a whole."""
         self.diagnostics.append(Diagnostic.at(path, (None, 1, 1, 1, 1), card, message))
+
+    def silence(self, meant: Callable[[Diagnostic], bool]) -> None:
+        kept = [one for one in self.diagnostics if not meant(one)]
+        self.silenced += len(self.diagnostics) - len(kept)
+        self.diagnostics = kept
 
     def unreadable(self, path: str, problem: Unreadable) -> None:
         """A report about the place where reading failed."""
@@ -79,18 +83,16 @@ def _check_python(
     source = read(path, data, checked)
     try:
         checked.summary = _summary(source, checked)
+        held = Held(source.data)
         for rule in rules:
-            if isinstance(rule, Rule) and rule.wants(source.data):
+            if rule.of_python and rule.wants(held):
+                assert isinstance(rule, Rule)  # noqa: S101 - asked of the few that are left: that takes time
                 _run(rule, path, rule.check(source, project), checked)
         checked.diagnostics = [one for one in checked.diagnostics if not _is_expected(source, one)]
         silent = Suppressions(source.data, python=True)
         if silent:
             _report_unknown_words(silent, path, checked, source)
-            checked.diagnostics = [
-                one
-                for one in checked.diagnostics
-                if not _silenced(silent, one, source.lines_before(one.cell))
-            ]
+            checked.silence(lambda one: _silenced(silent, one, source.lines_before(one.cell)))
     finally:
         source.release()
 
@@ -124,17 +126,13 @@ def _check_config(
         return
     asking = [rule for rule in rules if isinstance(rule, ConfigRule) and rule.wants(config.data)]
     if asking or len(config.data) <= SMALL_CONFIG or not config.yaml:
-        try:
-            _ = config.entries
-        except Unreadable as problem:
-            problem.aside = problem.aside or not asking  # it may be a template, and no rule has a question
-            raise
+        _ = config.entries  # raises where it cannot be read, whether a rule has a question or not
     for rule in asking:
         _run(rule, config.path, rule.check(config, project), checked)
     silent = Suppressions(config.data, python=False)
     if silent:
         _report_unknown_words(silent, config.path, checked)
-        checked.diagnostics = [one for one in checked.diagnostics if not _silenced(silent, one)]
+        checked.silence(lambda one: _silenced(silent, one))
 
 
 def _silenced(silent: Suppressions, one: Diagnostic, before: int = 0) -> bool:

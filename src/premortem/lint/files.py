@@ -1,7 +1,5 @@
 """Which files are looked at, and what they are called inside their project."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -64,8 +62,9 @@ def below(folder: str, excluded: Callable[[str], bool] = lambda path: False) -> 
         for name in sorted(names):
             if name.endswith(SUFFIXES) and not name.startswith(APPLE_DOUBLE):
                 file = os.path.join(here, name)  # noqa: PTH118 - many thousands of them
-                # A pipe or a device under such a name would block the process that opens it.
-                if not excluded(file) and (os.path.isfile(file) or os.path.islink(file)):  # noqa: PTH113, PTH114
+                # A pipe or a device under such a name would block the process that opens it; a link to nothing is reported.
+                readable = os.path.isfile(file) or not os.path.exists(file)  # noqa: PTH110, PTH113
+                if readable and not excluded(file):
                     yield file
 
 

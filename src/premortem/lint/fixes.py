@@ -1,7 +1,5 @@
 """Applies fixes: byte-range edits, bottom up, never overlapping, and only where the result still parses."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

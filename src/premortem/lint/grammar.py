@@ -5,8 +5,6 @@ text alone is done: f-strings of Python 3.12 become plain strings, type paramete
 so are the parts of templates (3.14).
 """
 
-from __future__ import annotations
-
 import re
 
 _START = re.compile(rb"(?i)(?<![\w])(?:f|rf|fr|t|rt|tr)(\"\"\"|'''|\"|')")

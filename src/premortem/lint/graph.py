@@ -4,8 +4,6 @@ A compound statement stands for its own head: the test of an `if`, what a `for` 
 a `with`. Every branch can be taken, and a loop can run any number of times.
 """
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass, field
 from typing import Final

@@ -4,8 +4,6 @@ In a thread beside the training, so nothing of the process is changed: no other 
 garbage collector. Between two files the training has its turn.
 """
 
-from __future__ import annotations
-
 import ast
 import time
 from collections.abc import Collection, Iterator, Sequence

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from premortem.lint.tree import FUNCTIONS, argument, constant, dotted, last_name
+from premortem.lint.source import once_per_file
+from premortem.lint.tree import argument, constant, dotted, last_name
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -87,7 +88,8 @@ def _is_each(source: Source, value: ast.expr) -> bool:
 def _read(source: Source) -> Iterator[str]:
     for attribute in source.nodes(ast.Attribute):
         # `self.lr` is what the object was given, not where it came from.
-        if isinstance(attribute.ctx, ast.Load) and dotted(attribute.value) != "self":
+        owner = attribute.value
+        if isinstance(attribute.ctx, ast.Load) and not (isinstance(owner, ast.Name) and owner.id == "self"):
             yield attribute.attr
     for subscript in source.nodes(ast.Subscript):
         if isinstance(key := constant(subscript.slice), str):
@@ -99,6 +101,7 @@ def _read(source: Source) -> Iterator[str]:
 
 
 def _spread(source: Source) -> Iterator[str]:
+    everything = False
     for call in source.nodes(ast.Call):
         for keyword in call.keywords:
             if keyword.arg is not None:
@@ -112,12 +115,21 @@ def _spread(source: Source) -> Iterator[str]:
                 # `Settings(**yaml.safe_load(file))`, `AdamW(**cfg.get("optim", {}))`
                 key = constant(value.args[0]) if value.args else None
                 yield SPREAD + key if isinstance(key, str) else EVERYTHING
-            elif _SETTINGS.search(dotted(value)) and not _is_passed_on(source, value):
+            elif not everything and _SETTINGS.search(dotted(value)) and not _is_passed_on(source, value):
+                everything = True
                 yield EVERYTHING
 
 
 def _is_passed_on(source: Source, value: ast.expr) -> bool:
     """`**kwargs` of a function that takes `**kwargs` itself."""
+    if dotted(value) not in _rests(source):
+        return False
     around = source.function(value)
-    rest = around.args.kwarg if isinstance(around, FUNCTIONS) else None
+    rest = around.args.kwarg if around is not None else None
     return rest is not None and rest.arg == dotted(value)
+
+
+@once_per_file
+def _rests(source: Source) -> frozenset[str]:
+    """The names under which functions of this file take `**kwargs`."""
+    return frozenset(one.args.kwarg.arg for one in source.functions if one.args.kwarg is not None)

@@ -1,7 +1,5 @@
 """A file as it stands in an editor, saved or not, checked with what the rest of its project says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from premortem.lint import cache, engine, files, fixes, problems, project, settings

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from premortem.lint.source import Source
 
 FP16 = "fp16"
-# `output:/repo/nets.py>Net>softmax`: how the output of a class ends.
+# `output:/repo/nets.py>Net>softmax`: how the output of a class ends, `>Net[0]>softmax`: how an item of it does.
 OUTPUT = "output:"
 IMPORT = "import>"
 
@@ -26,6 +26,7 @@ _FP16_SETTINGS = {
     "precision": (16, "16", "16-mixed", "16-true"),
     "opt_level": ("O1", "O2", "O3"),  # apex
 }
+_SETTINGS = (b"fp16", b"precision", b"opt_level")
 _SETTING = re.compile(
     rb"\b(?:fp16|mixed_precision|precision|opt_level)\s*=\s*(?:True|16|[\"'](?:fp16|16|O[123]))"
 )
@@ -44,7 +45,11 @@ _TYPED = ("pydantic", "dacite", "confuse")
 def more_marks(source: Source) -> Iterator[str]:
     """What this file says about precision, how settings are read, and what its models return."""
     data = source.data
-    if _SETTING.search(data) and any(_asks_fp16(call) for call in source.nodes(ast.Call)):
+    if (
+        any(map(data.__contains__, _SETTINGS))
+        and _SETTING.search(data)
+        and any(_asks_fp16(call) for call in source.nodes(ast.Call))
+    ):
         yield FP16
     if b"device_type" in data and any(_autocasts(source, call) for call in source.calls_to("autocast")):
         yield FP16
@@ -59,8 +64,8 @@ def more_marks(source: Source) -> Iterator[str]:
         outputs = Outputs(source)
         for owner in source.classes:
             if owner.name in source.module_classes and may_end_squashed(source, owner):
-                if kind := outputs.of_class(owner):
-                    yield f"{OUTPUT}{place(source.path)}>{owner.name}>{kind}"
+                for name, kind in outputs.endings(owner):
+                    yield f"{OUTPUT}{place(source.path)}>{name}>{kind}"
 
 
 def imports(source: Source) -> Iterator[str]:

@@ -149,8 +149,13 @@ class Names:
 
     def imports(self, package: str) -> bool:
         """Whether the file imports this package or anything from it: `names.imports("lightning")`."""
-        inside = package + "."
-        return any(name == package or name.startswith(inside) for name in self.modules)
+        return package in self._packages
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """Everything imported, and the packages it lies in: `a.b.c`, `a.b` and `a`."""
+        parts = [name.split(".") for name in self.modules]
+        return frozenset(".".join(one[: end + 1]) for one in parts for end in range(len(one)))
 
     def _resolve(self, expr: ast.AST | None) -> frozenset[str]:
         parts: list[str] = []

@@ -1,7 +1,5 @@
 """What a file uses that one version of a package does not have yet: the evidence of two rules."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Notebooks: the code cells joined into one source that keeps the place of every line."""
 
-from __future__ import annotations
-
 import ast
 import bisect
 import json

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.source import once_per_file
-from premortem.lint.tree import dotted, last_name, own_method
+from premortem.lint.tree import constant, dotted, last_name, own_method
 from premortem.lint.values import built_from, from_elsewhere
 
 if TYPE_CHECKING:
+    from premortem.lint.bindings import Definition
     from premortem.lint.project_facts import Facts
     from premortem.lint.source import Source
 
@@ -44,20 +45,44 @@ class Outputs:
         self._source = source
         self._project = project
 
-    def ending(self, value: ast.expr, depth: int = DEPTH) -> str:
-        """SOFTMAX or SIGMOID when every way to this value ends in it, else UNKNOWN."""
-        if depth == 0:
+    def ending(self, value: ast.expr | None, depth: int = DEPTH, place: int | None = None) -> str:
+        """SOFTMAX or SIGMOID when every way to this value, or to the item at this place of it, ends in it, else UNKNOWN."""
+        if depth <= 0:
             return UNKNOWN
         if isinstance(value, ast.Name):
-            return _agreed(self.ending(one, depth - 1) for one in self._source.assigned_at(value))
-        if isinstance(value, ast.Subscript) and _keeps_values(value.slice):
-            return self.ending(value.value, depth - 1)
+            found = self._source.flow(self._source.scope(value)).definitions(value)
+            return _agreed(self._bound(one, depth - 1, place) for one in found)
+        if isinstance(value, ast.Tuple) and place is not None:
+            whole = place < len(value.elts) and not any(isinstance(one, ast.Starred) for one in value.elts)
+            return self.ending(value.elts[place], depth - 1) if whole else UNKNOWN
+        if isinstance(value, ast.Subscript) and place is None:
+            item = constant(value.slice)
+            if isinstance(item, int) and item >= 0:
+                return self.ending(value.value, depth - 1, item)
+            return self.ending(value.value, depth - 1) if _keeps_values(value.slice) else UNKNOWN
         if isinstance(value, ast.Call):
-            return self._of_call(value, depth)
+            return self._of_call(value, depth, place)
         return UNKNOWN
 
-    def _of_call(self, call: ast.Call, depth: int) -> str:
+    def _bound(self, one: Definition, depth: int, place: int | None) -> str:
+        """How what a name is bound to ends: `probabilities, features = model(x)` binds an item."""
+        if one.how == "assign":
+            return self.ending(one.value, depth, place)
+        if one.how != "unpack" or place is not None or not isinstance(one.statement, ast.Assign):
+            return UNKNOWN
+        (target, *others) = one.statement.targets
+        names = [dotted(part) for part in target.elts] if isinstance(target, ast.Tuple) else []
+        if others or one.name not in names:
+            return UNKNOWN
+        return self.ending(one.value, depth, names.index(one.name))
+
+    def _of_call(self, call: ast.Call, depth: int, place: int | None) -> str:
         func = call.func
+        if function := self._source.callee(call):
+            returned = self._source.returns(function)
+            return _agreed(self.ending(one.value, depth - 1, place) for one in returned)
+        if place is not None:
+            return self._of_model(func, depth - 1, place)
         names = from_elsewhere(self._source, func)
         if kind := _agreed(_FUNCTIONS.get(name, UNKNOWN) for name in names):
             return kind
@@ -74,34 +99,35 @@ class Outputs:
         """`self.softmax(x)`: an attribute that holds a layer, not a method of a tensor."""
         return dotted(func.value) == "self" or dotted(func) in self._source.assignments
 
-    def _of_model(self, model: ast.expr, depth: int) -> str:
+    def _of_model(self, model: ast.expr, depth: int, place: int | None = None) -> str:
         if dotted(model) == "self":
             owner = self._source.class_of(model)
-            return self.of_class(owner, depth) if owner is not None else UNKNOWN
+            return self.of_class(owner, depth, place) if owner is not None else UNKNOWN
         # `model.classifier[-1] = nn.Identity()`: it is no longer what it was built as.
         if dotted(model) in _changed_owners(self._source):
             return UNKNOWN
-        return _agreed(self._of_built(one, depth) for one in built_from(self._source, model))
+        return _agreed(self._of_built(one, depth, place) for one in built_from(self._source, model))
 
-    def _of_built(self, built: ast.expr, depth: int) -> str:
-        """How the output of a module ends that this expression builds."""
+    def _of_built(self, built: ast.expr, depth: int, place: int | None = None) -> str:
+        """How the output of a module, or the item at this place of it, ends that this expression builds."""
         if not isinstance(built, ast.Call) or depth <= 0:
             return UNKNOWN
         names = self._source.names.of(built.func)
-        if layer := _agreed(_LAYERS.get(name, UNKNOWN) for name in names):
+        layer = _agreed(_LAYERS.get(name, UNKNOWN) for name in names)
+        if layer and place is None:
             return layer
-        if names == {"torch.nn.Sequential"}:
+        if names == {"torch.nn.Sequential"} and place is None:
             last = _last_layer(built)
             if last is None:
                 return UNKNOWN
             return _agreed(self._of_built(one, depth - 1) for one in built_from(self._source, last))
         owner = self._class_named(built.func)
         if owner is not None:
-            return self.of_class(owner, depth - 1)
+            return self.of_class(owner, depth - 1, place)
         imported = {name for name in names if not name.startswith(("torch", "<local>"))}
         if self._project is None or len(imported) != 1 or imported != names:
             return UNKNOWN
-        return self._project.output_of(imported.pop(), self._source.path)
+        return self._project.output_of(imported.pop(), self._source.path, place)
 
     def _class_named(self, func: ast.expr) -> ast.ClassDef | None:
         """The one class of this file that this name stands for."""
@@ -110,13 +136,22 @@ class Outputs:
         same = [one for one in self._source.classes if one.name == func.id]
         return same[0] if len(same) == 1 else None
 
-    def of_class(self, owner: ast.ClassDef, depth: int = DEPTH) -> str:
-        """How what `forward` returns ends, when all its returns agree."""
+    def of_class(self, owner: ast.ClassDef, depth: int = DEPTH, place: int | None = None) -> str:
+        """How what `forward` returns, or the item at this place of it, ends, when all its returns agree."""
         if depth <= 0 or owner.name not in self._source.module_classes:
             return UNKNOWN
         forward = own_method(owner, "forward")
         values = [one.value for one in self._source.returns(forward)] if forward is not None else []
-        return _agreed(self.ending(one, depth) if one is not None else UNKNOWN for one in values)
+        return _agreed(self.ending(one, depth, place) for one in values)
+
+    def endings(self, owner: ast.ClassDef) -> Iterator[tuple[str, str]]:
+        """("Net", "softmax") where the output of a class ends so, ("Net[0]", "softmax") where the first item of it does."""
+        forward = own_method(owner, "forward")
+        returned = [one.value for one in self._source.returns(forward)] if forward is not None else []
+        sizes = {len(one.elts) for one in returned if isinstance(one, ast.Tuple)}
+        for place in (None, *range(max(sizes, default=0))):
+            if kind := self.of_class(owner, place=place):
+                yield (owner.name if place is None else f"{owner.name}[{place}]"), kind
 
 
 def losses(source: Source, functions: frozenset[str], layers: frozenset[str]) -> Iterator[ast.Call]:
@@ -168,7 +203,8 @@ def may_end_squashed(source: Source, owner: ast.ClassDef) -> bool:
         return False
     forward = own_method(owner, "forward")
     nodes = source.within(forward, nested=False) if forward is not None else ()
-    values = [node.value for node in nodes if isinstance(node, ast.Return)]
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    values = [part for one in returned for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
     names = {value.id for value in values if isinstance(value, ast.Name)}
     values += [
         node.value

@@ -3,8 +3,6 @@
 Nothing is imported and nothing is run. What is written for tools binds more than what is written for people.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator

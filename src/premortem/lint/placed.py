@@ -1,7 +1,5 @@
 """Places and edits of a parsed file: from nodes to bytes, lines, columns and cells."""
 
-from __future__ import annotations
-
 import ast
 import bisect
 import re

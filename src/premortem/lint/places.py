@@ -1,7 +1,5 @@
 """From the places of reports and edits to those of the language server protocol."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable
 

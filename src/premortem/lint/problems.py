@@ -1,9 +1,5 @@
 """Reports about a file as a whole. They have cards and pages like rules, but the engine makes them."""
 
-from __future__ import annotations
-
-from typing import ClassVar
-
 from premortem.cards import Card
 from premortem.findings import Severity
 
@@ -29,9 +25,7 @@ class UnreadableFile:
     ends the run with 1 all the same.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM590", name="unreadable-file", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM590", "unreadable-file", "environment", Severity.WARNING)
 
 
 class UnknownIgnore:
@@ -47,9 +41,7 @@ class UnknownIgnore:
     Write the code or the name that the report shows, or take the comment away. `premortem explain --all` lists them.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM591", name="unknown-ignore", family="environment", severity=Severity.INFO
-    )
+    card = Card("PM591", "unknown-ignore", "environment", Severity.INFO)
 
 
 class RuleFailed:
@@ -65,9 +57,7 @@ class RuleFailed:
     Report it with the line that is named, and go on with `--ignore` and the rule's code.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM599", name="rule-failed", family="environment", severity=Severity.INFO
-    )
+    card = Card("PM599", "rule-failed", "environment", Severity.INFO)
 
 
 ALL: tuple[type[UnreadableFile | UnknownIgnore | RuleFailed], ...] = (

@@ -6,8 +6,6 @@ facts          joined from the summaries of all files; where a rule waits for th
 second pass    only files in which a rule had a suspicion it could not settle alone
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +29,7 @@ from premortem.terminal.progress import Progress
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
 LOOKED_AT = 20_000  # names of files read to find them: a folder can hold anything
+_NOTHING: tuple[list[Any], int] = ([], 0)  # reports of the second pass, and how many more are silenced
 REMEMBERED = 4  # sets of facts for which a file keeps its answers
 
 
@@ -59,6 +58,7 @@ class Outcome:
     diagnostics: list[Diagnostic]
     files: int
     contents: dict[str, str] = field(default_factory=dict)  # hashes of what was checked, by path
+    silenced: int = 0  # reports that comments or the settings for their file silence
 
 
 def check(paths: Sequence[str], plan: Plan, folder: Path | None, progress: Progress) -> Outcome:
@@ -75,7 +75,11 @@ def check(paths: Sequence[str], plan: Plan, folder: Path | None, progress: Progr
     cards = {rule.card.code: rule.card for rule in rules}
     cards.update({unit.card.code: unit.card for unit in problems.ALL})
     contents = {path: entry["hash"] for path, entry in entries.items()}
-    return Outcome(_collect(entries, cards, plan), len(paths), contents)
+    silenced = sum(entry["silenced"] + entry.get("now", _NOTHING)[1] for entry in entries.values())
+    found = _collect(entries, cards)
+    kept = engine.in_order(wanted(found, plan))
+    silenced += len(found) - len(kept)
+    return Outcome(kept, len(paths), contents, silenced)
 
 
 def _first_pass(paths: Sequence[str], cache: Cache, workers: Workers) -> dict[str, dict[str, Any]]:
@@ -126,7 +130,7 @@ def _second_pass(
             tasks.append(Task(path, tuple(entry["waiting"]), whole))
     for path, entry in workers.run(tasks):
         kept = waiting[path]
-        kept["now"] = kept["later"][name] = entry["diagnostics"]
+        kept["now"] = kept["later"][name] = [entry["diagnostics"], entry["silenced"]]
         for old in list(kept["later"])[:-REMEMBERED]:
             del kept["later"][old]
         cache.touch()
@@ -161,13 +165,12 @@ def is_excluded(path: str, plan: Plan) -> bool:
     return any(matching.matches_path(path, pattern, str(plan.root)) for pattern in plan.settings.exclude)
 
 
-def _collect(entries: dict[str, dict[str, Any]], cards: dict[str, Card], plan: Plan) -> list[Diagnostic]:
-    found = (
+def _collect(entries: dict[str, dict[str, Any]], cards: dict[str, Card]) -> list[Diagnostic]:
+    return [
         caching.unpack(record, path, cards)
         for path, entry in entries.items()
-        for record in (*entry["diagnostics"], *entry.pop("now", ()))
-    )
-    return engine.in_order(wanted(found, plan))
+        for record in (*entry["diagnostics"], *entry.pop("now", _NOTHING)[0])
+    ]
 
 
 def wanted(found: Iterable[Diagnostic], plan: Plan) -> Iterator[Diagnostic]:

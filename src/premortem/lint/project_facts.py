@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from premortem.lint.imports import can_mean, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
 from premortem.lint.marks import IMPORT, OUTPUT
+from premortem.lint.meters import KEEPS
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
 if TYPE_CHECKING:
@@ -151,10 +152,11 @@ class Facts:
         marks = self._joined.marks
         return bool(key) and (READ + key[-1] in marks or any(SPREAD + one in marks for one in key[:-1]))
 
-    def output_of(self, name: str, path: str) -> str:
-        """How the output of a class ends ("softmax", "sigmoid") that this file imports by this name; "" if unknown."""
+    def output_of(self, name: str, path: str, item: int | None = None) -> str:
+        """How the output of a class, or an item of it, ends ("softmax", "sigmoid") that this file imports; "" if unknown."""
         folder = place(path).rpartition("/")[0]
         module, _, owner = name.rpartition(".")
+        owner += "" if item is None else f"[{item}]"
         found = set()
         for mark in self._joined.marks:
             if mark.startswith(OUTPUT):
@@ -162,6 +164,18 @@ class Facts:
                 if known == owner and module and can_mean(module, folder, file):
                     found.add(kind)
         return found.pop() if len(found) == 1 else ""
+
+    def kept_by(self, name: str, method: str, path: str) -> list[tuple[str, int]]:
+        """The parameters that a method of a class adds up, which this file imports by this name."""
+        folder = place(path).rpartition("/")[0]
+        module, _, owner = name.rpartition(".")
+        found = set()
+        for mark in self._joined.marks:
+            if mark.startswith(KEEPS):
+                file, known, parameter, number = mark[len(KEEPS) :].split(">")
+                if known == f"{owner}.{method}" and module and can_mean(module, folder, file):
+                    found.add((parameter, int(number)))
+        return sorted(found)
 
     def called_without_grad(self, function: str) -> bool:
         """Whether a function of this name is called under `no_grad`/`inference_mode` somewhere."""

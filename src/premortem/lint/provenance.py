@@ -4,8 +4,6 @@
 cannot be followed makes the answer "not known": rules report only what is known on all ways.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,12 +1,11 @@
 """Whose method a bare call runs, and whether anybody looks at it afterwards: for results that are thrown away."""
 
-from __future__ import annotations
-
 import ast
 
 from premortem.lint.source import Source
 from premortem.lint.training import is_test
-from premortem.lint.tree import dotted, last_name, parameters, receiver
+from premortem.lint.tree import constant, dotted, last_name, parameters, receiver
+from premortem.lint.values import built_from
 
 # Methods of tensors that give something else.
 _NO_TENSORS = frozenset(
@@ -64,6 +63,8 @@ def _origins(source: Source, expr: ast.expr, depth: int) -> tuple[ast.expr, ...]
 
 
 def _is_made_by_torch(source: Source, made: ast.expr, depth: int) -> bool:
+    if is_batch_item(source, made):
+        return True
     if isinstance(made, ast.Name):
         return any(
             one.arg == made.id
@@ -88,6 +89,42 @@ def _is_made_by_torch(source: Source, made: ast.expr, depth: int) -> bool:
     if isinstance(made, ast.UnaryOp):
         return _made_by_torch(source, made.operand, depth - 1)
     return False
+
+
+def is_batch_item(source: Source, made: ast.expr) -> bool:
+    """Whether this is one part of a batch that torch's own loader has put together: `for x, y in loader`, `batch[0]`."""
+    place = isinstance(made, ast.Subscript) and isinstance(constant(made.slice), int)
+    batch = made.value if isinstance(made, ast.Subscript) and place else made
+    if not isinstance(batch, ast.Name):
+        return False
+    found = source.flow(source.scope(batch)).definitions(batch)
+    return bool(found) and all(
+        one.how == "for"
+        and isinstance(one.statement, ast.For)
+        and (place or _is_unpacked(one.statement, batch.id))
+        and _is_torch_loader(source, one.statement.iter)
+        for one in found
+    )
+
+
+def _is_unpacked(loop: ast.For, name: str) -> bool:
+    """`x` of `for x, y in loader` and of `for i, (x, y) in enumerate(loader)`; not `batch` of `for i, batch in ...`."""
+    target: ast.expr = loop.target
+    if last_name(loop.iter) == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
+    return isinstance(target, ast.Tuple) and any(dotted(one) == name for one in target.elts)
+
+
+def _is_torch_loader(source: Source, loader: ast.expr) -> bool:
+    while isinstance(loader, ast.Call) and last_name(loader) in {"enumerate", "tqdm"} and loader.args:
+        loader = loader.args[0]
+    built = built_from(source, loader)
+    return bool(built) and all(
+        isinstance(one, ast.Call)
+        and source.names.all_in(one.func, {"torch.utils.data.DataLoader"})
+        and not any(keyword.arg in {"collate_fn", None} for keyword in one.keywords)
+        for one in built
+    )
 
 
 def is_needed(source: Source, statement: ast.Expr, target: ast.expr) -> bool:

@@ -1,7 +1,5 @@
 """Which rules run: from the words of `--select`, `--ignore` and the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The tables in `data/` are written by `tools/signatures.py`. One is read when a n
 in a few milliseconds; a line is taken apart only when it is asked for.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`--strict-files`: every config is read, whether a rule asks for it or not, and one that cannot be read is reported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from premortem.files import untrusted

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from premortem.lint.imports import place
 from premortem.lint.keys import keys
 from premortem.lint.marks import imports, more_marks
-from premortem.lint.tree import last_name
-from premortem.lint.words_used import mentions
+from premortem.lint.meters import keeping
+from premortem.lint.tree import argument, constant, last_name
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -64,7 +64,7 @@ class Summary:
 
 def summarise(source: Source) -> Summary:
     """Sum up one file; costs a fraction of parsing it."""
-    summary = Summary(marks=set(keys(source)))
+    summary = Summary(marks={*keys(source), *keeping(source)})
     if any(word in source.data for word in RELEVANT):
         _mark(source, summary)
         if any(word in source.data for word in TRAINS):
@@ -77,10 +77,13 @@ def _mark(source: Source, summary: Summary) -> None:
     marks = summary.marks
     if _uses_fp16(source):
         marks.add("fp16")
-    if any(names.any_in(call.func, {"torch.compile"}) for call in source.calls_to("compile")) or any(
-        names.any_in(_called(decorator), {"torch.compile"})
-        for function in source.functions
-        for decorator in function.decorator_list
+    if b"compile" in source.data and (
+        any(names.any_in(call.func, {"torch.compile"}) for call in source.calls_to("compile"))
+        or any(
+            names.any_in(_called(decorator), {"torch.compile"})
+            for function in source.functions
+            for decorator in function.decorator_list
+        )
     ):
         marks.add("compile")
     for call in source.calls_to(*_YAML_CALLS):
@@ -88,10 +91,36 @@ def _mark(source: Source, summary: Summary) -> None:
     if names.imports("hydra"):
         marks.add("yaml:hydra")
     marks.update(more_marks(source))
-    if any(word in source.data for word in _MODAL) and mentions(source, source.tree, MODAL):
+    if has_modes(source):
         marks.add("modes")
     marks.update(f"{what}>{place(source.path)}" for what in marks & {"fp16", "compile", "modes"})
     marks.update(imports(source))
+
+
+def has_modes(source: Source) -> bool:
+    """Whether the file makes a layer that does something else in training; not a dropout of 0."""
+    return any(word in source.data for word in _MODAL) and any(
+        not _drops_nothing(source, call)
+        for name in source.calls
+        if MODAL.search(name)
+        for call in source.calls[name]
+    )
+
+
+def _drops_nothing(source: Source, call: ast.Call) -> bool:
+    """`Dropout(0.0)`, `Dropout(p)` where `p` is 0 unless the caller says otherwise."""
+    if "Norm" in last_name(call):
+        return False
+    share = argument(call, "p", 0)
+    function = source.function(call)
+    if isinstance(share, ast.Name) and function is not None:
+        given = function.args
+        plain = [*given.posonlyargs, *given.args]
+        defaults = zip(reversed(plain), reversed(given.defaults), strict=False)
+        more = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        share = next((value for one, value in (*defaults, *more) if one.arg == share.id), None)
+        return constant(share) == 0
+    return share is not None and constant(share) == 0
 
 
 def _uses_fp16(source: Source) -> bool:

@@ -6,8 +6,6 @@ installs, what the activated environment has, else the newest known release. An 
 files rule out belongs to another project and does not count.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

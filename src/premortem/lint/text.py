@@ -1,7 +1,5 @@
 """The bytes of a file as lines: where each begins, and which place a byte is at."""
 
-from __future__ import annotations
-
 import bisect
 import re
 from functools import cached_property

@@ -4,15 +4,24 @@ Names alone are weak evidence, so every question here is answered by what the fi
 taken for what it says when nothing in the file contradicts it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
 from premortem.lint.source import Source, once_per_file
-from premortem.lint.tree import FUNCTIONS, LOOPS, Loop, constant, dotted, grouped, last_name, receiver
+from premortem.lint.tree import (
+    FUNCTIONS,
+    LOOPS,
+    Function,
+    Loop,
+    constant,
+    dotted,
+    grouped,
+    last_name,
+    parameters,
+    receiver,
+)
 from premortem.lint.words_used import words
 from premortem.metric_words import speaks_of_epochs
 
@@ -107,8 +116,8 @@ def _scaled(node: ast.AST) -> ast.Call | None:
 
 def _scaled_before(source: Source, owner: ast.expr) -> ast.Call | None:
     """`scaler.scale(loss)` of `scaled = scaler.scale(loss)`, where nothing else is bound to that name."""
-    made = [one.value for one in source.assigned_in(dotted(owner), source.scope(owner))]
-    return _scaled(made[0]) if len(made) == 1 and made[0] is not None else None
+    made = source.assigned_in(dotted(owner), source.scope(owner))
+    return _scaled(made[0].value) if len(made) == 1 and made[0].value is not None else None
 
 
 def is_optimizer(source: Source, name: str) -> bool:
@@ -218,8 +227,17 @@ def is_test(source: Source, node: ast.AST) -> bool:
     if name.startswith(("test_", "tests_", "conftest")) or name.endswith("_test.py"):
         return True
     return any(
-        isinstance(above, FUNCTIONS) and above.name.startswith("test_") for above in source.ancestors(node)
+        isinstance(above, FUNCTIONS) and above.name.startswith("test_") and _checks(source, above)
+        for above in source.ancestors(node)
     )
+
+
+def _checks(source: Source, function: Function) -> bool:
+    """Whether a `test_...` function checks code, and does not test a model that it is given, as `test_epoch(model, loader)`."""
+    if any(map(source.names.imports, ("pytest", "unittest"))):
+        return True
+    needs_nothing = not parameters(function) and source.class_of(function) is None
+    return needs_nothing or any(isinstance(one, ast.Assert) for one in source.within(function))
 
 
 def is_loader(source: Source, expr: ast.expr, seen: frozenset[str] = frozenset()) -> bool:

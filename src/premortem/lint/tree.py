@@ -1,7 +1,5 @@
 """Trees: the flat walk over one, who is whose parent, and small questions about nodes."""
 
-from __future__ import annotations
-
 import ast
 import bisect
 from collections import defaultdict

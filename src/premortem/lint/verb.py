@@ -170,7 +170,10 @@ def _show(options: argparse.Namespace, outcome: Outcome) -> None:
         render = output.statistics_renderer(options.format)
     else:
         render = output.renderer(options.format)
-    _print(render(outcome.diagnostics, outcome.files))
+    text = render(outcome.diagnostics, outcome.files)
+    if outcome.silenced and options.format == "text":
+        text = f"{text.rstrip()} ({outcome.silenced} silenced)\n"
+    _print(text)
 
 
 def _print(text: str) -> None:
@@ -192,13 +195,14 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _per_file(given: Sequence[str] | None) -> dict[str, tuple[str, ...]] | None:
-    """`--per-file-ignores "tests/*:PM501,*_old.py:PM543"`, as ruff takes it."""
+    """`--per-file-ignores "tests/*:PM501,PM530,*_old.py:PM543"`, as ruff takes it; a bare rule belongs to the pattern before it."""
     if given is None:
         return None
     found: dict[str, tuple[str, ...]] = {}
     for one in _words(given) or ():
-        pattern, colon, word = one.rpartition(":")
-        if not colon or not pattern or not word:
+        before = next(reversed(found), "")
+        pattern, _, word = one.rpartition(":") if ":" in one else (before, ":", one)
+        if not pattern or not word:
             raise UsageError(f"`--per-file-ignores {one}`: write PATTERN:RULE, such as `tests/*:PM501`")
         found[pattern] = (*found.get(pattern, ()), word)
     return found
@@ -207,7 +211,7 @@ def _per_file(given: Sequence[str] | None) -> dict[str, tuple[str, ...]] | None:
 def _write_findings(file: Path, outcome: Outcome) -> None:
     record = {
         "premortem": __version__,
-        "run": {"verb": "lint", "files": outcome.files},
+        "run": {"verb": "lint", "files": outcome.files, "silenced": outcome.silenced},
         "findings": [finding(one).to_json() for one in outcome.diagnostics],
     }
     try:

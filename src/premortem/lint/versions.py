@@ -1,7 +1,5 @@
 """Version requirements as people write them (PEP 440, Poetry, conda), asked about minor releases."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

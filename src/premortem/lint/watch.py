@@ -4,8 +4,6 @@ By asking the file system for times and sizes, which works on network drives and
 takes is kept to a small share of one core. What did not change comes from the cache.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

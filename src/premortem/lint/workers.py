@@ -83,6 +83,7 @@ def _entry(checked: engine.Checked, place: str, content: str, stat: list[int]) -
         "diagnostics": [caching.pack(one) for one in checked.diagnostics],
         "summary": summaries.as_json(checked.summary) if checked.summary else None,
         "waiting": checked.waiting,
+        "silenced": checked.silenced,
         "later": {},
     }
 

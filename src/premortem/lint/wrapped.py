@@ -1,7 +1,5 @@
 """Models in a wrapper for several devices, and what can no longer be called on them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

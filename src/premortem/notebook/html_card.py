@@ -1,7 +1,5 @@
 """Findings as an HTML card, for notebooks. Works on light and dark pages; nothing is loaded from elsewhere."""
 
-from __future__ import annotations
-
 import linecache
 import re
 from collections.abc import Sequence

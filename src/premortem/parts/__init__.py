@@ -15,8 +15,6 @@
 They work with and without `premortem run`.
 """
 
-from __future__ import annotations
-
 try:
     import torch as _torch  # noqa: F401 - only to say in one sentence what is missing
 except ModuleNotFoundError as error:

@@ -1,7 +1,5 @@
 """Clipping at what is usual for this run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

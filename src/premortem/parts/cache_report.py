@@ -1,7 +1,5 @@
 """What a cache holds, in numbers and in words."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Why a loss term is not finite, in words. Only called once it has failed."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,7 +1,5 @@
 """The Charbonnier loss."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

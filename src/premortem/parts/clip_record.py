@@ -1,7 +1,5 @@
 """How often gradients were clipped, and how hard."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from statistics import median

@@ -1,7 +1,5 @@
 """An evaluation that says how much of it is true."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """PSNR and SSIM, image by image, with the window arithmetic of torchmetrics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What each term of a loss did."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Values that are checked before anything is decided by them."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

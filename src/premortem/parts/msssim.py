@@ -1,7 +1,5 @@
 """Multi-scale structural similarity."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which multiple of height and width a model needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

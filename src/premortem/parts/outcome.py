@@ -1,7 +1,5 @@
 """What came of an evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Images padded to a size that a model takes, and its output cut back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal

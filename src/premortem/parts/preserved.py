@@ -1,7 +1,5 @@
 """A model that is borrowed, and given back as it was."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """A progress bar on the terminal, or nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

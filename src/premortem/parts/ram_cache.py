@@ -1,7 +1,5 @@
 """Decoded samples in memory, once for all workers."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence

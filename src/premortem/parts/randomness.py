@@ -1,7 +1,5 @@
 """The random generators of Python, numpy and torch, put back as they were."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator

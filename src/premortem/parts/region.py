@@ -1,7 +1,5 @@
 """Memory that several processes share, that has no name, and that is gone with the last of them."""
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

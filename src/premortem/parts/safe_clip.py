@@ -1,7 +1,5 @@
 """Gradient clipping that does not spread a NaN."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Encoded samples in a shared region: put in by one process, copied out by any."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which sample lies where in a shared region: pages, runs of pages, and the order of last use."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from premortem.parts.region import Region

@@ -1,7 +1,5 @@
 """Amounts of memory: as people write them, as people read them, and as this machine has them."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One model at many sizes: does it run, and what comes out?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

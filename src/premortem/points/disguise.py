@@ -7,8 +7,6 @@ skips the frames of the import system, by the name of their file, so ours have s
 called it, whatever its name is: for that call there is a frame which has the file, the line and the globals of the user's.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

@@ -3,8 +3,6 @@
 torch numbers all hooks of a process with one counter, and scripts can see the numbers. Ours count downwards from -1.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@
 functions. A trace and an export record what is computed, and nothing of ours may be in it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -44,6 +44,7 @@ class Point:
         "alone",
         "call",
         "chain",
+        "guard",
         "name",
         "original",
         "owner",
@@ -61,6 +62,7 @@ class Point:
         self._chains: dict[frozenset[int], Any] = {}  # by who is silent
         self.chain: Any = None  # the one of now; `call` is another one where calls pass it by
         self.alone = False  # there is one layer
+        self.guard: Guard | None = None  # of all layers, if they have but one
         self.call: Any = getattr(owner, name)
         self.switch: Any = (
             StandIn(self)
@@ -81,16 +83,20 @@ class Point:
     def add(self, layer: Layer) -> None:
         self._layers.append(layer)
         self._layers.sort(key=lambda each: each[:2])
-        self._chains.clear()
-        self.choose()
+        self._changed()
         self.show()
 
     def remove(self, layer: Layer) -> None:
         self._layers.remove(layer)
-        self._chains.clear()
-        self.choose()
+        self._changed()
         if not self._layers:
             self.hide()
+
+    def _changed(self) -> None:
+        self._chains.clear()
+        guards = {layer.subscriber.guard if layer.guarded else None for layer in self._layers}
+        self.guard = guards.pop() if len(guards) == 1 else None
+        self.choose()
 
     def choose(self) -> None:
         """Whoever subscribed has become silent, or speaks again. Both ways are made once; then this is one assignment."""
@@ -188,12 +194,17 @@ class StandIn:
 
     def __init__(self, point: Point) -> None:
         self._point = point
+        self._original = point.call
         self.__name__ = point.name
         self.__doc__ = point.original.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        point = self._point
+        # Whom no layer wants to hear needs no line of the user's either: an audited step has dozens of our own calls.
+        if point.guard is not None and not point.guard():
+            return self._original(*args, **kwargs)
         try:
-            return self._point.call(*args, **kwargs)
+            return point.call(*args, **kwargs)
         except BaseException as error:
             forget_our_frames(error)
             raise

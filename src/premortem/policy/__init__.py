@@ -1,4 +1,4 @@
-"""Policies: finding in, decision out. Pure; the actions are somebody else's."""
+"""Policies: finding in, decision out. Pure; the actions are in `actions`."""
 
 import difflib
 

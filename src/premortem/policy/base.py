@@ -1,7 +1,5 @@
 """What a policy is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol

@@ -1,12 +1,10 @@
 """`premortem check`: its options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, silencing, split, starting_a_script
+from premortem.command_line import Parser, formatted, silencing, starting_a_script
 
 
 def parser() -> Parser:
@@ -39,9 +37,7 @@ def parser() -> Parser:
 
 
 def call(tokens: Sequence[str]) -> int:
-    known = parser()
-    command = split(known, tokens)
-    options = settings.defaults(known, "check", command.folder).parse(command.options)
+    options, command = settings.asked(parser(), "check", tokens)
 
     from premortem.preflight import verb
 

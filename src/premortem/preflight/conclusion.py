@@ -9,8 +9,6 @@ The rehearsal puts what it has measured into its record; whatever is missing the
     checkpoint_folder   where they go
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`premortem.check_modules()`: for notebooks and other processes that live long."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from premortem.findings import Finding

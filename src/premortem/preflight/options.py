@@ -1,7 +1,5 @@
 """The options of a script that uses argparse: what it declares, and what this command gives it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The verdict page: four sections with facts and findings, and one line that says it all."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import textwrap

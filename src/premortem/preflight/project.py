@@ -52,6 +52,7 @@ class Part:
     facts: list[tuple[str, str]] = field(default_factory=list)  # label and text, in reading order
     findings: list[Finding] = field(default_factory=list)
     record: dict[str, Any] = field(default_factory=dict)  # the same in numbers, for --json
+    silenced: int = 0  # findings that are not among them, because a comment or a setting says so
     skipped: str = ""  # why there is nothing to say
     interrupted: KeyboardInterrupt | None = None  # in the middle of it
 

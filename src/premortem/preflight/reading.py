@@ -4,8 +4,6 @@ Which file an import means is asked of a fresh interpreter that starts as the sc
 nothing for a top-level name); what lies inside a package is then a matter of paths.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

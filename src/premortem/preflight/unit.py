@@ -1,12 +1,14 @@
-"""What every check is: a card, and findings from what a part has surveyed."""
+"""The kit that checks are written with: a card, and findings from what a part has surveyed."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Certainty, Finding, Severity, Where
+
+__all__ = ["Card", "Certainty", "Check", "Finding", "Findings", "Severity", "Where"]
+
+Findings = Iterator[Finding]
 
 
 class Check:

@@ -1,7 +1,5 @@
 """What an expression of a script amounts to, as far as its text, its options and its constants tell."""
 
-from __future__ import annotations
-
 import ast
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`premortem check`: from the words of the command line to the verdict."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import time
@@ -103,7 +101,7 @@ class Checking:
             part.findings = findings
         folded = fold(self.findings, cards)
         kept = {_key(finding): finding for finding in shown(folded)}
-        self.silenced = len(folded) - len(kept)
+        self.silenced = len(folded) - len(kept) + sum(part.silenced for part in self.parts)
         for part in self.parts:
             part.findings = [kept.pop(_key(one)) for one in part.findings if _key(one) in kept]
 

@@ -1,7 +1,5 @@
 """Places as people read them."""
 
-from __future__ import annotations
-
 from premortem.amounts import short
 from premortem.findings import Where
 

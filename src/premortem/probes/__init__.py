@@ -4,8 +4,6 @@ They never raise into it, never change a healthy step by one bit, and never wait
 To add one: write its file and add it to `Attachment`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +12,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import Event
 from premortem.probes.backward import Backwards
+from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
@@ -112,6 +111,7 @@ class Attachment:
             self.scalers,
             clipping,
             Questions(session, models, nonfinite_origin),
+            BrokenWeights(session, models, nonfinite_origin),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

@@ -1,7 +1,5 @@
 """Learning rates that the script sets by hand after it loaded an optimizer: it wants another rate than the file's."""
 
-from __future__ import annotations
-
 import weakref
 
 from torch.optim.optimizer import Optimizer

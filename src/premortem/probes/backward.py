@@ -1,11 +1,10 @@
 """`backward()`: what it was called on, what it reached, and whether old graphs stay alive."""
 
-from __future__ import annotations
-
 import functools
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -18,7 +17,15 @@ from premortem.probes.manual_updates import ByHand
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.optimizers import Optimizers
-from premortem.probes.session import Session, sampled, tensors_in, user_name, user_site
+from premortem.probes.session import (
+    COMPILER,
+    COMPILING,
+    Session,
+    sampled,
+    tensors_in,
+    user_name,
+    user_site,
+)
 
 _REMEMBERED = 4096
 MOST_LOSSES = 64  # of one step: more micro-batches than that are not remembered one by one
@@ -88,12 +95,20 @@ class Backwards:
         session, rest = self.session, self.session.rest
 
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if not session.listening():
+            # As `Session.listening`; this and the loss of a pass stand here because each call of Python's is felt.
+            if session.looking or not session.on or get_ident() != session.thread or COMPILER.get(COMPILING):
                 return original(tensors, *args, **kwargs)
             rest.dark = True
             rest.backwards += 1
             try:
-                self._count(tensors)
+                single = type(tensors) is torch.Tensor and tensors.numel() == 1
+                node: Any = tensors.grad_fn if single else None
+                if node is None or not tensors.is_cpu or node.metadata or tensors.is_complex():
+                    self._count(tensors)
+                else:
+                    self.losses.append(tensors.detach())
+                    if not -rest.loudest <= tensors.item() <= rest.loudest:
+                        self._louder(tensors, tensors.item())
             except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
                 session.fault("backward", error)
             if self.begins or self.ends:
@@ -130,8 +145,11 @@ class Backwards:
         self.losses.append(loss)
         if not loss.is_cpu or loss.is_complex():
             return
-        rest, value = self.session.rest, loss.item()
-        if not -rest.loudest <= value <= rest.loudest and not rest.lost(value):
+        self._louder(root, loss.item())
+
+    def _louder(self, root: torch.Tensor, value: float) -> None:
+        """The loss of a rested pass, which may be larger than any before."""
+        if not self.session.rest.lost(value):
             with self.session.looking_at("backward"):
                 self.nonfinite_origin.before(root, user_site())
 
@@ -204,6 +222,7 @@ class Backwards:
                 feeds=feeds(found.nodes),
                 crossed=crossed(found.nodes),
                 size=len(found.nodes),
+                pulls=self.models.judgements.pulls(loss, found.nodes),
             )
         )
 
@@ -248,6 +267,7 @@ class Backwards:
                 scale=root.scale,
                 root=root.op,
                 scaled=root.scaled,
+                divided=root.divided,
                 untrained=self._untrained,
                 alive=self._alive(),
                 kept=self.models.graphs.kept(),

@@ -1,7 +1,5 @@
 """Birth certificates: what the microscope has seen, written down while operands and stack are at hand."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +9,7 @@ import torch
 from premortem.events import NonFinite, Samples
 from premortem.probes import operation_words
 from premortem.probes.operations import Executed, broken_rows, readable, saved, short, shown, state
-from premortem.probes.places import Directory, Place, here, item_of, variable_holding
+from premortem.probes.places import Directory, Place, here, item_of, torch_function, variable_holding
 from premortem.probes.sample_numbers import Batch
 
 _SAVED = ("self", "other", "exponent", "result", "target")
@@ -45,6 +43,21 @@ class BirthCertificates:
         operands = [state(name, t) for name in _SAVED for t in readable(kept(name))] or done.operands
         return self._certificate("backward", found, place, done.broken[0], operands=shown(operands))
 
+    def underflow(self, done: Executed, made_at: Callable[[Any], Place | None]) -> NonFinite:
+        """Of numbers that are not 0 it made nothing but 0."""
+        place, op = here(), done.kind.op
+        node: Any = torch._C._current_autograd_node()
+        behind = node is not None and not place.inside_engine
+        if behind:
+            op, place = operation_words.spelling(node.name()), made_at(node) or place._replace(module=None)
+        detail = f"the derivative of {op}" if behind else f"{op} of numbers that are not 0"
+        found = operation_words.Birth(op, detail)
+        event = self._certificate(
+            "backward" if behind else "forward", found, place, done.broken[0], operands=shown(done.operands)
+        )
+        event.made = "nothing but 0"
+        return event
+
     def _update(self, done: Executed, place: Place) -> NonFinite:
         beside = done.beside()
         found = operation_words.forward_words(done.kind.op, beside, infinite=done.makes != "nan")
@@ -61,6 +74,12 @@ class BirthCertificates:
         holder = self._directory.holder(tensor)
         if unfilled and not holder:
             found = operation_words.Birth("empty", "memory that was never filled")
+            return self._certificate("forward", found, here(), tensor)
+        by = torch_function() if not tensor.dim() and operation_words.worst(tensor) != "-inf" else ""
+        if (
+            by and not holder and not variable_holding(tensor)
+        ):  # its own way to say that the result is not finite
+            found = operation_words.Birth(by, f"the result of {by}")
             return self._certificate("forward", found, here(), tensor)
         item = item_of()
         what = (item and item.name) or variable_holding(tensor) or ("input" if tensor.dim() else "constant")

@@ -1,8 +1,6 @@
 """CUDA graphs. What is captured runs later, without Python: nothing of ours may be in it, and reading a single number
 of a device would end the capture, and with it the script. So nobody looks until it is over."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

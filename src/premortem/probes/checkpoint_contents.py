@@ -1,7 +1,5 @@
 """What a checkpoint that was just read holds, as small facts: the tensors themselves are not kept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Gradient clipping: the limit, the norm, and whether it came in time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

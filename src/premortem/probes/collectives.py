@@ -8,8 +8,6 @@ All ranks of a group must make the same calls in the same order, so two that dif
 rank that is only slow has made fewer calls, and the ones it has made are the same.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import time

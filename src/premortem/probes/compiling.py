@@ -1,7 +1,5 @@
 """torch.compile: from then on the op-level audits stay out, so that nothing is traced twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

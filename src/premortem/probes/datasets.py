@@ -4,8 +4,6 @@ A dataset that draws new arrays for each epoch made a choice; arrays that drift 
 written by the code that makes batches, are an accident.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import types
@@ -168,7 +166,7 @@ def spread(values: list[float]) -> float:
     if len(finite) < 2:
         return 0.0
     mean = math.fsum(finite) / len(finite)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / len(finite))
+    return math.dist(finite, [mean] * len(finite)) / math.sqrt(len(finite))
 
 
 # --- random generators that every worker gets a copy of --------------------------------------

@@ -7,19 +7,18 @@ A step that is bound by launches feels each call of ours, and so rarely called c
 that tells by itself whether its number has come needs no event, no stream and no question to the driver.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections import deque
 from collections.abc import Callable
 
 import torch
 
-from premortem.tensors.finite import non_finite
+from premortem.tensors.finite import CHECK
 
 _DEPTH = 4  # kept for use again
 _ROWS = 64
 _COMING = -1.0
+_BOTH: list[ctypes.c_float | float] = [_COMING, _COMING]
 UNSCALED = frozenset(
     {torch.float32, torch.float16, torch.float64}
 )  # what a gradient scaler's kernel can look at
@@ -84,7 +83,9 @@ class Flags:
 
     def of(self, grads: list[torch.Tensor]) -> torch.Tensor:
         """A number on the device: not 0 if one of them is not finite. To be sent before the next one."""
-        return non_finite(grads, self._flags[self._row][len(self._asked)], self._one)
+        flag = self._flags[self._row][len(self._asked)]
+        CHECK(grads, flag, self._one)
+        return flag
 
     def take(self, flag: torch.Tensor) -> torch.Tensor:
         """One that was made in another way."""
@@ -101,6 +102,23 @@ class Flags:
         if len(self._flying) == _ROWS:  # more than any queue of a device holds: let it catch up
             self.drain(wait=True)
 
+    def settle(self) -> bool:
+        """Tell of those that have arrived and were finite: nothing is computed for that, so that no look is needed. Whether
+        one of them was not; it is left to `drain`."""
+        if self._asked:  # it is sent with the next one
+            return False
+        values, flying = self._values, self._flying
+        while flying:
+            row, asked = flying[0]
+            found = values[2 * row : 2 * row + 2]
+            if any(found):
+                return _COMING not in found
+            flying.popleft()
+            values[2 * row : 2 * row + 2] = _BOTH
+            for optimizer, step in asked:
+                self._tell(optimizer, step, True)
+        return False
+
     def drain(self, *, wait: bool) -> None:
         values = self._values
         if wait and self._asked:
@@ -114,7 +132,7 @@ class Flags:
                 torch.cuda.synchronize(self.device)
                 found = values[2 * row : 2 * row + 2]
             self._flying.popleft()
-            values[2 * row : 2 * row + 2] = [_COMING, _COMING]
+            values[2 * row : 2 * row + 2] = _BOTH
             if any(found):
                 self._rows[row].zero_()
             for (optimizer, step), bad in zip(asked, found, strict=False):

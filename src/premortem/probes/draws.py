@@ -1,7 +1,5 @@
 """Random functions of torch: whether a line draws the very same numbers again and again."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

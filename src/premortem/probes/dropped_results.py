@@ -3,8 +3,6 @@
 Nothing is watched until there is such a report, and then only the functions it names, for a few steps.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Models and optimizers that were built before the probes came: found among all objects, once."""
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

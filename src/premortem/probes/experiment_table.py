@@ -1,7 +1,5 @@
 """The experiments on a model: which input is changed how, and which outputs must stay as they are."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Which input is changed how, and which outputs must stay as they are, is in
 under a compiler, among ranks, with hooks, or where a forward pass does anything that cannot be put back.
 """
 
-from __future__ import annotations
-
 import time
 import weakref
 from typing import Any, NamedTuple

@@ -1,14 +1,13 @@
 """What the script reads from the disk: files with their links, times and encodings, what it keeps for its next run, and settings
 that are a text where it asks for true or false."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ _MOST = 96  # files that are described,
 _ALIKE = 8  # of one folder and one ending: a folder of images says nothing more
 _CONFIG_BYTES = 1 << 18
 _CONFIGS = {".json", ".yaml", ".yml", ".toml"}
+_SETTINGS = (".toml", ".yaml", ".yml", ".ini", ".cfg", ".env")  # hold no rows
 _MOST_FILES = 1000  # of the user's code,
 _MOST_PARSED = 24  # of which so many are taken apart
 _ENCODINGS = re.compile(
@@ -40,6 +40,8 @@ class FileReading:
         self.session = session
         self.openings = Openings()
         self._told = 0
+        self._modules = 0
+        self._code: dict[str, bytes] = {}
 
     def install(self) -> None:
         passes_on(
@@ -53,9 +55,22 @@ class FileReading:
             path for path in self.openings.files if self.openings.is_data(path) and "/.premortem/" not in path
         ]
 
+    def sources(self) -> dict[str, bytes]:
+        """The user's own modules, each as it was when this was first asked: it may be edited while it runs."""
+        if self._modules != len(sys.modules):  # else nothing was imported since
+            self._modules = len(sys.modules)
+            for path in user_files():
+                with suppress(OSError):  # it was imported, and was removed since
+                    self._code[path] = self._code.get(path) or Path(path).read_bytes()
+        return self._code
+
     def since(self) -> list[str]:
-        """Opened since this was asked last."""
-        return [path for path in self.openings.recent() if self.openings.is_data(path)]
+        """Opened since this was asked last, and no settings: premortem reads some of these itself."""
+        return [
+            path
+            for path in self.openings.recent()
+            if self.openings.is_data(path) and not path.endswith(_SETTINGS)
+        ]
 
     def tell(self) -> None:
         every = self.files()
@@ -64,7 +79,7 @@ class FileReading:
         self._told = len(every)
         self.openings.paused = True
         try:
-            code = dict(sources())
+            code = self.sources()
             keeps = [text for text in code.items() if _KEEPS.search(text[1])]
             files = list(
                 with_sources([facts for path in few(every) if (facts := describe(path))], trees(keeps))
@@ -89,14 +104,6 @@ def user_files() -> list[str]:
     modules: list[Any] = list(sys.modules.values())
     files = {file for module in modules if isinstance(file := getattr(module, "__file__", None), str)}
     return sorted(file for file in files if file.endswith(".py") and is_user_code(file))[:_MOST_FILES]
-
-
-def sources() -> Iterator[tuple[str, bytes]]:
-    for path in user_files():
-        try:
-            yield path, Path(path).read_bytes()
-        except OSError:
-            continue  # it was imported, and was removed since
 
 
 def trees(code: Iterable[tuple[str, bytes]]) -> list[tuple[str, ast.AST]]:

@@ -4,8 +4,6 @@ Who asks torch is heard. Who asks in another way (`math.isfinite(loss.item())`, 
 next step without a backward pass for the last one: then the loss is still in a variable of theirs, with its graph.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import types

@@ -4,8 +4,6 @@ Before Python 3.13, `frame.f_locals` of a function is a copy that stays with the
 as long as the function runs. The copy is emptied again, unless the script has asked for it too (`locals()`).
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from types import FrameType

@@ -2,8 +2,6 @@
 that its gradients still have, and whether one of them is not finite. Its kernel then divides by the one, and leaves the
 step out because of the other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

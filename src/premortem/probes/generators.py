@@ -7,8 +7,10 @@ copying them takes a hundredth of that.
 from __future__ import annotations
 
 import ctypes
+import functools
 import random
 import sys
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +18,7 @@ from torch import Tensor
 
 _CUDA = torch.cuda
 _CPU = torch.default_generator
+_INSTANCE: Any = random._inst
 _WORDS = 624
 _BYTES = 4 * (_WORDS + 1)  # ... and the position among them
 
@@ -49,18 +52,17 @@ class Twister:
 
     def __init__(self, address: int, *, position: int, words: int) -> None:
         self.address = address
-        self._memory = (ctypes.c_uint32 * (_WORDS + 1)).from_address(address)
-        self._position = position
-        self._second = words + 1  # the first one is the same after every seeding
-        self._seen: tuple[int, ...] = ()
-        self._copy = b""
+        memory = (ctypes.c_uint32 * (_WORDS + 1)).from_address(address)
+        # The position, and two words; the first one is the same after every seeding. No call of Python's.
+        self.marks = functools.partial(itemgetter(position, words + 1, words + 2), memory)
+        self.seen: tuple[int, ...] = ()
+        self.copy = b""
 
     def now(self) -> bytes:
-        memory, second = self._memory, self._second
-        seen = (memory[self._position], memory[second], memory[second + 1])
-        if seen != self._seen:
-            self._seen, self._copy = seen, ctypes.string_at(self.address, _BYTES)
-        return self._copy
+        seen = self.marks()
+        if seen != self.seen:
+            self.seen, self.copy = seen, ctypes.string_at(self.address, _BYTES)
+        return self.copy
 
 
 class Generators:
@@ -68,7 +70,8 @@ class Generators:
         self._numpy = _numpy_twister()
         self._place = (-1, 0, 0)  # of the CUDA generator: device, seed, how many numbers it has drawn
         self._cuda: Tensor | None = None
-        inside = id(random._inst) + object.__basicsize__
+        self._asked: Python | None = None  # the last one, while nothing has moved
+        inside = id(_INSTANCE) + object.__basicsize__
         self._python: Twister | None = Twister(inside, position=0, words=1)
         try:
             if self._now_python().state != random.getstate():
@@ -80,17 +83,19 @@ class Generators:
         """numpy may have been imported since."""
         self._numpy = self._numpy or _numpy_twister()
 
-    @property
-    def cuda(self) -> bool:
-        """Whether the run uses a GPU."""
-        return _CUDA._initialized
-
     def now(self, python: bool = True) -> Random:
-        numpy = self._numpy
-        words = numpy.now() if numpy is not None else None
+        """At every step, so that most of it stands here: a call of Python's would be felt."""
+        numpy, mine, words, asked = self._numpy, self._python, None, None
+        if numpy is not None:
+            words = numpy.copy if numpy.marks() == numpy.seen else numpy.now()
         cuda = self._now_cuda() if _CUDA._initialized else None
-        asked = self._now_python() if python else None
-        # As `Random(...)`, which is one more call of Python's at every step.
+        if python:
+            if mine is not None and mine.marks() == mine.seen and _INSTANCE.gauss_next is None:
+                asked = self._asked
+                if asked is None or asked.raw is not mine.copy:
+                    asked = self._asked = Python(mine.copy, None)
+            else:
+                asked = self._now_python()
         return tuple.__new__(Random, (_CPU.get_state(), cuda, asked, words))
 
     def _now_cuda(self) -> Tensor:
@@ -104,7 +109,7 @@ class Generators:
     def _now_python(self) -> Python:
         if self._python is None:
             return Python(None, None, random.getstate())
-        gauss: float | None = random._inst.gauss_next  # type: ignore[attr-defined]
+        gauss: float | None = _INSTANCE.gauss_next
         return tuple.__new__(Python, (self._python.now(), gauss, None))
 
 

@@ -1,7 +1,5 @@
 """What happened to the gradients of one optimizer since its last step."""
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 

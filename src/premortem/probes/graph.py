@@ -1,7 +1,5 @@
 """The autograd graph under a loss: what it leads to, and how the loss was put together."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable
@@ -116,15 +114,17 @@ class Root(NamedTuple):
     scale: float
     op: str
     scaled: bool
+    divided: tuple[float, ...] = ()  # by each of these, the last first
 
 
 def root_of(loss: torch.Tensor) -> Root:
     """Peels constant factors off: `(criterion(out, y) / 4)` is a criterion at scale 0.25."""
     node: Any = loss.grad_fn
     scale, scaled = 1.0, False
+    divided: list[float] = []
     for _ in range(6):
         if node is None:
-            return Root(scale, "", scaled)
+            return Root(scale, "", scaled, tuple(divided))
         name = name_of(node)
         if _SCALED in node.metadata:
             scaled = True
@@ -133,10 +133,11 @@ def root_of(loss: torch.Tensor) -> Root:
             if not factor:
                 break
             scale = scale * factor if name == "Mul" else scale / factor
+            divided += [factor] if name == "Div" else []
         elif name not in {"ToCopy", "View", "Squeeze", "Clone"}:
             break
         node = node.next_functions[0][0] if node.next_functions else None
-    return Root(scale, name_of(node) if node is not None else "", scaled)
+    return Root(scale, name_of(node) if node is not None else "", scaled, tuple(divided))
 
 
 def constant_of(node: Any) -> float | None:

@@ -1,7 +1,5 @@
 """The graph as a witness: before backward frees them, its nodes hold what they were given and what they made."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

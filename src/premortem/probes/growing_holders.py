@@ -1,7 +1,5 @@
 """Which variables hold more and more tensors: a list of losses, a sum that carries its graph; and the line where it grows."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools

@@ -4,12 +4,10 @@ A batch becomes rows of a sample when it is known what became of it: those of a 
 those of an evaluation at once. The profile is told when enough came, after evaluations, and at the end.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data import SequentialSampler
@@ -22,11 +20,11 @@ from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
-from premortem.probes.rows import Holder, holders, is_mask, labels_of, rows_of, ways
+from premortem.probes.rows import Holder, holders, is_mask, labels_of, partner, place_in, rows_of, ways
 from premortem.probes.sample_numbers import length
 from premortem.probes.sample_versions import SampleVersions
-from premortem.probes.session import Session, user_name
-from premortem.profile.alone import summarise
+from premortem.probes.session import Session, fingerprint, user_name
+from premortem.profile.alone import TARGET, summarise
 from premortem.profile.arrays import Rows, put
 from premortem.profile.between import along, odd_source, overlap
 from premortem.profile.facts import Overlap, Profile
@@ -34,7 +32,9 @@ from premortem.profile.sample import Sample
 
 _FREE = 0.15  # seconds of this thread that a profile may take in any run,
 _SHARE = 0.005  # and this share of the time that the run takes,
-_TRAINING = 0.6  # of which training may use so much: an evaluation comes after it, and is to be seen too
+_TRAINING = 0.6  # of which training may use so much: an evaluation comes after it, and is to be seen too,
+_BEFORE = 0.4  # and an evaluation that comes before it so much
+_BESIDE = 3  # tensors beside the first input
 _LOOKS = 4  # for the variable that batches are cut from
 _FIRST = 512  # rows of training, after which it is told for the first time
 _MOST_STREAMS = 12
@@ -61,7 +61,9 @@ class Stream:
         self.from_loader = False
         self.looks = 0
         self.last_look = -1
-        self.seen: set[tuple[int, int]] = set()  # memory that could be a whole set, or one batch of it
+        self.seen: set[tuple[int, int, int | None]] = (
+            set()
+        )  # memory and content that could be a whole set, or one batch of it
         self.visits = 0  # evaluations
         self.whole = False  # it was told after it had come several times over
         self.last_step = -1
@@ -73,10 +75,15 @@ class Stream:
         self.laid: Counter[str] = Counter()  # ways in which masks lie on their pictures
         self.laid_looks = 0
         self.versions = SampleVersions()
+        self.labels = TARGET  # what they are called
+        self.main: Stream | None = None  # of what comes beside the first input: the stream of that
+        self.beside = ""
 
     def judges(self, steps: int) -> bool:
         """Whether it is an evaluation, and not a part of each step (a target network, a policy that acts, pseudo-labels):
         now and then in eval mode, or on the same rows each time."""
+        if self.main is not None:
+            return self.main.judges(steps)
         again = self.sample.repeated / max(1, self.sample.rows)
         return again > _AGAIN or (_SELDOM * self.visits <= steps and (self.quiet or again > 0.4))
 
@@ -124,7 +131,25 @@ class Stream:
             odd=odd_source(self.sample, self.kind) if self.training else None,
             laid=tuple(self.laid.items()),
             versions=self.versions.told(),
+            beside=self.beside,
+            labels=self.labels,
         )
+
+
+class Look(NamedTuple):
+    """What one forward was given. It is kept once it is known what became of it."""
+
+    stream: Stream
+    rows: Rows
+    labels: tuple[list[float], bool] | None
+    step: int
+    sources: Sequence[str]
+    beside: Sequence[tuple[Stream, Rows]]
+
+    def keep(self) -> None:
+        self.stream.add(self.rows, self.labels, self.step, self.sources)
+        for stream, rows in self.beside:
+            stream.add(rows, self.labels if stream.beside == "input" else None, self.step, self.sources)
 
 
 class Inflow:
@@ -146,11 +171,11 @@ class Inflow:
         self._began = time.perf_counter()
         self._spent = 0.0
         self._streams: dict[tuple[Any, bool], Stream] = {}
-        # Drawn, and not seen in a model yet: loader, tensors, name, and the files that were opened for it.
-        self._batch: tuple[int, list[torch.Tensor], str, list[str]] | None = None
+        # Drawn, and not seen in a model yet: loader, tensors, name, the files that were opened for it, and all of it.
+        self._batch: tuple[int, list[torch.Tensor], str, list[str], Any] | None = None
         self._loader: int | None = None  # that was drawn from last
-        self._open: list[Any] | None = None  # [stream, rows, labels, step]: its target may still come
-        self._held: list[list[Any]] = []  # of training forwards whose step was not made yet
+        self._open: Look | None = None  # its target may still come
+        self._held: list[Look] = []  # of training forwards whose step was not made yet
         self._largest = 0  # rows of a batch in training
         self._told = 0
         self._over = False
@@ -171,12 +196,12 @@ class Inflow:
             self.reading.since()
         known = (loader, True) in self._streams or (loader, False) in self._streams
         name = "" if known else self._name(loader)
-        self._batch = (loader, tensors, name, self.reading.since() if loader == self._loader else [])
+        self._batch = (loader, tensors, name, self.reading.since() if loader == self._loader else [], batch)
         self._loader = loader
 
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         batch, self._batch = self._batch, None
-        if self.session.resting or self._broke(_TRAINING if grad else 1.0):
+        if self.session.resting or self._broke(_TRAINING if grad else 1.0 if self.session.step else _BEFORE):
             self._open = None
             return
         began = time.thread_time()
@@ -205,6 +230,7 @@ class Inflow:
             return
         stream.quiet = stream.quiet and not module.training
         labels = None
+        beside: list[tuple[Stream, Rows]] = []
         if batch is not None:
             self._lay(stream, seen, batch[1])
             others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.total]
@@ -213,8 +239,43 @@ class Inflow:
             if labels is not None and not grad and len(inputs) == 1:
                 self.pairs.judged(model.key, seen, found[0][0])
             self._compare_versions(stream, seen, labels)
+            known = found[0][0] if labels is not None else None
+            beside = self._beside(stream, batch, [t for t in others if t is not known], inputs[1:])
+        elif not grad and len(inputs) == 1 and (wanted := self._labels_beside(stream, seen)) is not None:
+            labels = labels_of(wanted, rows.total)
+            self.pairs.judged(model.key, seen, wanted)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()
-        self._open = [stream, rows, labels, self.session.step, rows.total, sources]
+        self._open = Look(stream, rows, labels, self.session.step, sources, beside)
+
+    def _labels_beside(self, stream: Stream, seen: torch.Tensor) -> torch.Tensor | None:
+        """Of a set that is judged as it lies in a variable. Asked for in the first evaluation: afterwards the answers lie there too."""
+        if stream.visits > 1 or (stream.visits and stream.last_step != self.session.step):
+            return None
+        found = partner(seen)
+        return found[0][found[1] : found[1] + len(seen)] if found is not None else None
+
+    def _beside(
+        self, main: Stream, batch: Any, others: list[torch.Tensor], given: list[torch.Tensor]
+    ) -> list[tuple[Stream, Rows]]:
+        """What the loader handed out with the first input, and is no label: other inputs, targets of several numbers, weights."""
+        found = []
+        for at, tensor in enumerate(others[:_BESIDE]):
+            key = ((batch[0], at), main.training)
+            stream = self._streams.get(key)
+            called = stream.name.rpartition(", ")[2] if stream is not None else place_in(batch[4], tensor)
+            rows = rows_of(tensor if tensor.dim() > 1 else tensor[:, None], called)
+            if rows is None or not called:
+                continue
+            if stream is None:
+                if len(self._streams) >= _MOST_STREAMS:
+                    break
+                stream = Stream(f"{main.name}, {called}", main.model, main.training, rows)
+                is_input = any(t is tensor or t.shape == tensor.shape for t in given)
+                stream.main, stream.beside = main, "input" if is_input else "target"
+                stream.length, stream.shuffled, stream.from_loader = main.length, main.shuffled, True
+                self._streams[key] = stream
+            found.append((stream, rows))
+        return found
 
     def _lay(self, stream: Stream, seen: torch.Tensor, tensors: list[torch.Tensor]) -> None:
         """Masks on their pictures, of the first batches."""
@@ -235,26 +296,30 @@ class Inflow:
 
     def _compared(self, target: torch.Tensor) -> None:
         """A loss was given this target: that of the forward before."""
-        if self._open is not None and self._open[2] is None:
-            self._open[2] = labels_of(target, self._open[4])
+        look = self._open
+        if look is not None and look.labels is None:
+            labels = labels_of(target, look.rows.total)
+            if labels is not None:
+                look.stream.labels = f"{TARGET} of the loss"
+                self._open = look._replace(labels=labels)
 
     def _close(self) -> None:
         """What the last forward was given is known, and perhaps whether a step was made of it."""
         item, self._open = self._open, None
         step = self.session.step
-        if self._held and self._held[-1][3] < step:
-            last = self._held[-1][0]
+        if self._held and self._held[-1].step < step:
+            last = self._held[-1].stream
             for held in self._held:
-                if held[0] is last:
-                    held[0].add(held[1], held[2], held[3], held[5])
+                if held.stream is last:
+                    held.keep()
             self._held.clear()
             self._tell_if_due()
         if item is None:
             return
-        if not item[0].training:
-            item[0].add(item[1], item[2], item[3], item[5])
-        elif item[3] < step:
-            item[0].add(item[1], item[2], item[3], item[5])
+        if not item.stream.training:
+            item.keep()
+        elif item.step < step:
+            item.keep()
             self._tell_if_due()
         elif len(self._held) < _HELD:
             self._held.append(item)
@@ -271,6 +336,8 @@ class Inflow:
             if batch is not None:
                 self._introduce(stream, batch[0])
                 stream.name = batch[2]
+                if any(other.name == stream.name for other in self._streams.values() if other is not stream):
+                    stream.name += " of the training" if grad else " of the evaluation"
             stream.name = stream.name or f"the input of {model.name}"
         if grad:
             self._largest = max(self._largest, len(seen))
@@ -289,8 +356,9 @@ class Inflow:
         own, larger = holders(seen)
         if own is None:
             return larger
-        known = (own.memory, own.rows) in stream.seen
-        stream.seen.add((own.memory, own.rows))
+        mark = (own.memory, own.rows, fingerprint([seen]))  # a later batch may lie where an earlier one was
+        known = mark in stream.seen
+        stream.seen.add(mark)
         if own.rows > len(seen) or known or 0 < 4 * self._largest <= len(seen):
             return own
         return larger
@@ -324,9 +392,10 @@ class Inflow:
         return self._spent > part * (_FREE + _SHARE * (time.perf_counter() - self._began))
 
     def _tell_if_due(self) -> None:
-        trained = sum(stream.sample.rows for stream in self._streams.values() if stream.training)
-        judged = sum(stream.visits for stream in self._streams.values() if not stream.training)
-        whole = [s for s in self._streams.values() if s.training and not s.whole and s.came_often]
+        streams = [stream for stream in self._streams.values() if stream.main is None]
+        trained = sum(stream.sample.rows for stream in streams if stream.training)
+        judged = sum(stream.visits for stream in streams if not stream.training)
+        whole = [s for s in streams if s.training and not s.whole and s.came_often]
         if self._told < _TOLD and (
             trained >= self._next or whole or (judged and self._told < 2 and trained >= _FIRST // 8)
         ):
@@ -359,6 +428,8 @@ class Inflow:
         for judged in streams:
             for trained in streams:
                 if judged.training or not trained.training or judged.names != trained.names:
+                    continue
+                if judged.main is not None or trained.main is not None:
                     continue
                 if judged.model != trained.model:
                     continue

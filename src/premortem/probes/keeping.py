@@ -5,8 +5,6 @@ if loss < best:
     best_model = model       # ... and the model gets another name, not a copy
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 import types

@@ -5,8 +5,6 @@ like labels, and whether any feature goes along with them, and the answer is com
 CPU only, and a generator of its own: the run's random numbers are not touched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +32,7 @@ class Collected:
         self.rows: list[torch.Tensor] = []
         self.labels: list[torch.Tensor] = []
         self.known: dict[Any, float] = {}  # input -> its label when it was first seen
+        self.models: set[int] = set()  # that were given them
         self.repeats = 0
         self.agreed = 0
         self.count = 0
@@ -104,6 +103,7 @@ class Pairs:
             phase.shape, phase.discrete = tuple(rows.shape[1:]), discrete
         if tuple(rows.shape[1:]) != phase.shape or discrete != phase.discrete:
             return
+        phase.models.add(model)
         flat = rows.reshape(rows.shape[0], -1)
         marks = marks_of(flat)
         values = label.tolist()
@@ -144,6 +144,9 @@ class Pairs:
             and phase.discrete
             and other.discrete
             and other.shape == phase.shape
+            and not phase.models.isdisjoint(
+                other.models
+            )  # else it was trained on another task, and taken over
         ):
             agreement, mapped = carried_over(
                 torch.cat(other.rows)[:_ENOUGH], torch.cat(other.labels)[:_ENOUGH], rows, labels

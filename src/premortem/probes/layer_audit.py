@@ -1,7 +1,5 @@
 """What each layer inside a model makes of what it is given: for the audited forward passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which values descend from which: a non-finite result is only a fault when it arrives where it does harm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -26,6 +24,8 @@ _LOSING = frozenset({"div", "reciprocal", "rsqrt"})
 
 # They replace what is not finite, and nothing else.
 _HIDING = frozenset({"nan_to_num", "fmin", "fmax", "nansum", "nanmean"})
+# They replace infinity among others. (NaN stays NaN.)
+_BOUNDING = frozenset({"clamp", "clamp_min", "clamp_max", "minimum", "maximum"})
 # They replace, or leave out, what a mask says.
 _BY_MASK = frozenset(
     {
@@ -125,7 +125,7 @@ class Lineage:
         broken = {number for key in keys if key in self._memory for number in self._memory[key][1]}
         asked = {number for key in keys if key in self._asked for number in self._asked[key][1]}
         hidden = {pair for key in keys if key in self._hidden for pair in self._hidden[key][1]}
-        if op in _HIDING:
+        if op in _HIDING or op in _BOUNDING:
             hidden |= {(number, op) for number in broken}
         elif op in _BY_MASK and asked:
             hidden |= {(number, op) for number in broken & asked}
@@ -176,6 +176,16 @@ class Lineage:
             for key, (reference, numbers) in living.items()
         }
         self._empty = {key: reference for key, reference in self._empty.items() if not reference.expired()}
+
+    def living(self) -> dict[int, tuple[StorageWeakRef, NonFinite]]:
+        """Memory that values which an operation made live on in, and what bore the first of them."""
+        found = {}
+        for key, (reference, numbers) in self._memory.items():
+            made = [self.candidates[n].event for n in sorted(numbers) if not self.candidates[n].constant]
+            made = [event for event in made if event.stage in ("forward", "backward", "update")]
+            if made and not reference.expired():
+                found[key] = (reference, made[0])
+        return found
 
     def chosen(self, candidates: Iterable[int]) -> NonFinite | None:
         """The earliest; what is meant to be infinite only when there is nothing else."""

@@ -1,14 +1,20 @@
 """DataLoaders: how much data there is, how much of it arrives, and whether it changes."""
 
-from __future__ import annotations
-
 import weakref
 from collections import deque
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, SequentialSampler, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    SequentialSampler,
+    Subset,
+    WeightedRandomSampler,
+)
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
@@ -16,7 +22,16 @@ from premortem.probes.datasets import Datasets, Kept, generators_in
 from premortem.probes.recent_data import Recent
 from premortem.probes.sample_numbers import SampleNumbers, length
 from premortem.probes.sampling import stride_over
-from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_site
+from premortem.probes.session import (
+    COMPILER,
+    COMPILING,
+    Keys,
+    Session,
+    fingerprint,
+    sampled,
+    tensors_in,
+    user_site,
+)
 
 
 class Epoch:
@@ -44,6 +59,7 @@ class Loaders:
     def __init__(self, session: Session, recent: Recent) -> None:
         self.session = session
         self.recent = recent
+        self._parts = Keys()
         self.on_batch: list[Callable[[int, Any, list[torch.Tensor]], None]] = []
         self.told: set[int] = set()
         self.epochs: weakref.WeakKeyDictionary[Any, Epoch] = weakref.WeakKeyDictionary()
@@ -58,7 +74,7 @@ class Loaders:
         session = self.session
         self._numbers.install()
         session.around(DataLoader, "__iter__", before=self._starts, after=self._started)
-        session.layer(_BaseDataLoaderIter, "__next__", self._wrap_next, quiet=self._wrap_counted)
+        session.layer(_BaseDataLoaderIter, "__next__", self._wrap_next, quiet=self._wrap_counted, asks=True)
 
     def _starts(self, loader: DataLoader[Any]) -> None:
         key = self.session.loaders.of(loader)
@@ -104,8 +120,14 @@ class Loaders:
                 workers=loader.num_workers,
                 reachable=reachable(loader),
                 generators=shared_generators(loader),
+                part=self._part(dataset),
             )
         )
+
+    def _part(self, dataset: Any) -> tuple[int, int] | None:
+        if isinstance(dataset, Subset) and isinstance(dataset.dataset, Dataset):
+            return self._parts.of(dataset), self._parts.of(dataset.dataset)
+        return None
 
     def _wrap_next(self, original: Any) -> Any:
         session = self.session
@@ -137,6 +159,8 @@ class Loaders:
         session = self.session
 
         def __next__(iterator: Any) -> Any:  # noqa: N807
+            if session.looking or not session.on or get_ident() != session.thread or COMPILER.get(COMPILING):
+                return original(iterator)
             try:
                 batch = original(iterator)
             except StopIteration:
@@ -156,7 +180,7 @@ class Loaders:
 
     def _count(self, epoch: Epoch, batch: Any) -> None:
         epoch.batches += 1
-        self._draws.append(Draw(self.session.step, epoch.key, epoch.batches))
+        self._draws.append(tuple.__new__(Draw, (self.session.step, epoch.key, epoch.batches)))
         tensors = tensors_in(batch)
         for hears in self.on_batch:
             hears(epoch.key, batch, tensors)

@@ -1,7 +1,5 @@
 """How far the user's loops are: the counters of the loops that are running, read from their frames."""
 
-from __future__ import annotations
-
 import ast
 import sys
 import types

@@ -1,7 +1,5 @@
 """What a loss means, read off its graph: whether it is to be made small or large, and what feeds what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Loss functions of torch.nn.functional: shapes, ranges, labels. Everybody's criterion ends there."""
 
-from __future__ import annotations
-
 import inspect
 import weakref
 from collections import Counter
@@ -96,10 +94,10 @@ class Losses:
 
     def _count(self, *args: Any, **kwargs: Any) -> None:
         """In a rested step: what a replay needs to know of the target."""
-        target = args[1] if len(args) > 1 else kwargs.get("target")
-        if isinstance(target, torch.Tensor):
+        target, recorder = args[1] if len(args) > 1 else kwargs.get("target"), self.recorder
+        if recorder.drawn_in != recorder.window.step and isinstance(target, torch.Tensor):
             try:
-                self.recorder.compared(target)
+                recorder.compared(target)
             except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
                 self.session.fault("losses", error)
 

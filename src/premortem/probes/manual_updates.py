@@ -1,7 +1,5 @@
 """Updates without an optimizer: `p -= lr * p.grad` in the user's own loop is a step too."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

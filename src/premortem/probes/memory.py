@@ -8,8 +8,6 @@ All numbers are counters of the allocator, on the host. An allocation that faile
 workspace and does with a smaller one): only an error that reaches the script's own call is told.
 """
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections import deque

@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.optim.optimizer import Optimizer
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -80,6 +81,7 @@ class Microscope(TorchDispatchMode):
         self._places: dict[int, Place] = {}  # number of an autograd node -> where it was made
         self._leaves: list[torch.Tensor] = []  # that the backward pass is about to give gradients
         self._found: NonFinite | None = None
+        self.vanished: NonFinite | None = None  # the first that made nothing but 0 of other numbers
         self._hidden: tuple[NonFinite, str] | None = None  # on the way to a loss that arrived finite
 
     def step_passed(self) -> None:
@@ -87,6 +89,10 @@ class Microscope(TorchDispatchMode):
         self._lineage.prune()
         self._places.clear()
         self._leaves, self._found = [], None
+
+    def living(self) -> dict[int, tuple[StorageWeakRef, NonFinite]]:
+        """What it has seen come into being, in memory that is still in use."""
+        return self._lineage.living()
 
     def lost(self, gradients: list[torch.Tensor]) -> tuple[NonFinite, str] | None:
         """Of a step in which everything arrived finite, these gradients too: numbers that grew too large, and became 0 in
@@ -283,7 +289,10 @@ class Microscope(TorchDispatchMode):
                 for value in readable(thing)
             ]
             self._broke(Executed(kind, given, broken, before + others, result))
-        elif self._lineage:
+            return
+        if self.vanished is None and kind.op in operation_words.SHRINKING and not written:
+            self._vanish(kind, given, made, result)
+        if self._lineage:
             for tensor in written:
                 self._lineage.ended(tensor)
             operands = list(readable(list(given.values())))
@@ -316,6 +325,17 @@ class Microscope(TorchDispatchMode):
             lineage.passed_on(inherited, tensor)
         if optimizer is not None and done.kind.written and self._found is None:
             self._updated(done, optimizer, inherited)
+
+    def _vanish(self, kind: Kind, given: dict[str, Any], made: list[torch.Tensor], result: Any) -> None:
+        """Of what is trained, or of a gradient."""
+        if not made or bool(made[0].any()):
+            return
+        operands = [state(name, value) for name, thing in given.items() for value in readable(thing)]
+        behind = torch._C._current_autograd_node() is not None
+        trained = behind or any(operand.tensor.requires_grad for operand in operands)
+        if trained and operation_words.underflowed(kind.op, given):
+            done = Executed(kind, given, made[:1], operands, result)
+            self.vanished = self._registrar.underflow(done, self._made_at)
 
     def _descent(self, operand: State, kind: Kind | None) -> frozenset[int]:
         known = self._lineage.of(operand.tensor)

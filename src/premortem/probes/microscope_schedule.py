@@ -4,15 +4,14 @@ On the CPU the first failure is told at once, from its graph (`inquest.py`); on 
 Either way the next steps run under the microscope: a fault that comes again, as most do, gets its full certificate.
 """
 
-from __future__ import annotations
-
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from premortem.events import NonFinite
 from premortem.probes.microscope import Microscope
 from premortem.probes.modules import Models
-from premortem.probes.places import Directory
+from premortem.probes.places import Directory, storage
 from premortem.probes.session import Session
 
 _FIRST_STEPS = 2
@@ -39,6 +38,9 @@ class MicroscopeSchedule:
         self._alarms = self._suspected = 0
         self._satisfied = False
         self._forwards = 0
+        self._living: dict[
+            int, tuple[StorageWeakRef, NonFinite]
+        ] = {}  # what was seen to be made, and lives on
 
     def install(self) -> None:
         self.models.before_forward.append(self.consider)
@@ -87,6 +89,11 @@ class MicroscopeSchedule:
     def lost(self, gradients: list[torch.Tensor]) -> tuple[NonFinite, str] | None:
         return self.scope.lost(gradients) if self.scope is not None else None
 
+    def made(self, tensor: torch.Tensor) -> NonFinite | None:
+        """How the values of this memory that are not finite came into being, if that was seen in any step."""
+        known = self._living.get(storage(tensor))
+        return known[1] if known is not None and not known[0].expired() else None
+
     def satisfied(self) -> None:
         """The certificate is written: no more of this failure."""
         self._until = 0
@@ -95,6 +102,7 @@ class MicroscopeSchedule:
     def step_ended(self) -> None:
         self._forwards = 0
         if self.scope is not None:
+            self._living.update(self.scope.living())
             self.scope.forget()
         self.consider()
 

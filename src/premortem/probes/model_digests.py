@@ -3,8 +3,6 @@
 Of every parameter sixteen values, other ones each time, are hashed by one small product on their device; nothing waits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Which modules are models: those that the user's code calls, with their names, their parameters and their parts."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any

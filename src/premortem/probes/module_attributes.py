@@ -1,7 +1,5 @@
 """Attributes of modules that do not do what their names say: parts torch does not see, flags that nothing reads."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -16,6 +16,7 @@ from premortem.points import passes_on
 from premortem.points.point import Point
 from premortem.probes.datasets import Slices
 from premortem.probes.graph import mark_output
+from premortem.probes.judgements import Judgements
 from premortem.probes.layer_audit import LayerAudit
 from premortem.probes.model_registry import Model, ModelRegistry, Variant, variant_of
 from premortem.probes.noisy_layers import NoisyLayers
@@ -60,6 +61,7 @@ class Models:
         self.registry = ModelRegistry(session)
         self.known = self.registry.known
         self.graphs = OutputGraphs(session)
+        self.judgements = Judgements(session)
         self.layers = LayerAudit(session, self.graphs)
         self._noisy = NoisyLayers(session, self.layers)
         self.before_forward: list[Callable[[], None]] = []
@@ -89,6 +91,7 @@ class Models:
         self._slices = Slices()
 
     def install(self) -> None:
+        self.judgements.install()
         built = self.registry.built
         self.session.around(nn.Module, "__init__", before=built)
         self.session.around(nn.Module, "__setstate__", before=built)
@@ -329,6 +332,7 @@ class Models:
             if layers.on:
                 for output in outputs:
                     mark_output(output)
+                self.judgements.made(outputs, model.key, event.source)
                 layers.normalised(outputs[0], event)
                 for hears in self.on_result:
                     hears(model, event, args, kwargs, result)

@@ -5,8 +5,6 @@ the first node (from the leaves up) that was given finite numbers and made other
 GPU the look would wait for the device at every step.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import types
@@ -17,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import Masked, NonFinite, NonFiniteLost, Samples, Site
+from premortem.events import Masked, NonFinite, NonFiniteLost, Samples, Site, Underflowed
 from premortem.probes.frame_variables import variables
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
@@ -96,7 +94,10 @@ class NonFiniteOrigin:
     def after(self, value: float | None, at: Site | None) -> bool | None:
         """Whether the gradients that backward left (a sample of them) are finite; None when not looked at."""
         grads = self._gradients()
-        sound = self._sound(grads) if grads else None
+        size = norm(grads) if grads else None
+        sound = None if size is None else math.isfinite(size)
+        if size == 0 and value is not None and math.isfinite(value):
+            self._vanished(value)
         hidden, self._hidden = self._hidden, None
         if sound and hidden is not None:
             masked, origin = hidden
@@ -127,10 +128,15 @@ class NonFiniteOrigin:
         """Under the microscope we wait for the device anyway."""
         return tensor.device.type == "cpu" or self.microscope_schedule.scope is not None
 
-    def _sound(self, grads: list[torch.Tensor]) -> bool:
-        total = float(torch.stack(torch._foreach_norm(grads)).sum())
-        # Perhaps only their squares are too large.
-        return math.isfinite(total) or all(bool(torch.isfinite(g).all()) for g in grads)
+    def _vanished(self, value: float) -> None:
+        """All gradients that were looked at are 0: was something too small for its type?"""
+        scope = self.microscope_schedule.scope
+        if scope is None:
+            self.microscope_schedule.suspect()
+        elif scope.vanished is not None and not any(map(bool, map(torch.any, self._given_gradients()))):
+            self.session.emit(
+                Underflowed(step=self.session.step, at=scope.vanished.at, origin=scope.vanished, value=value)
+            )
 
     def _tell(self, case: Callable[[], NonFinite]) -> None:
         """Once for each failure, and a second time when the microscope has seen it."""
@@ -274,6 +280,13 @@ class NonFiniteOrigin:
                     if len(found) >= _SAMPLED:
                         return found
         return found
+
+
+def norm(grads: list[torch.Tensor]) -> float:
+    total = float(torch.stack(torch._foreach_norm(grads)).sum())
+    if not math.isfinite(total) and all(bool(torch.isfinite(grad).all()) for grad in grads):
+        return 1.0  # only their squares are too large
+    return total
 
 
 def by_itself(value: float, loss: torch.Tensor) -> bool:

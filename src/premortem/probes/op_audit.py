@@ -1,7 +1,7 @@
 """The audit gear's lens: single operations that cut graphs, scramble shapes, saturate or mask.
 
-Its layers come with the first audited step, and are switches that are off between two audits, until the loop first rests:
-then they go, and a later audit brings them for its own steps. They are layers at points, not a dispatch or function mode: a
+Its layers come with the first audited step, and are switches that are off between two audits, for the first steps: then
+they go, and a later audit brings them for its own steps. They are layers at points, not a dispatch or function mode: a
 mode would have to be left in the order it was entered, around code that is not ours, and switches off torch's fast paths.
 """
 
@@ -19,6 +19,8 @@ import torch
 
 from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
 from premortem.points import Subscriptions, caller
+from premortem.probes.blended_numbers import BlendedNumbers
+from premortem.probes.finite_questions import are_values
 from premortem.probes.graph import leads_to, name_of
 from premortem.probes.graph_values import birth_of
 from premortem.probes.loss_meaning import softmax_dimension
@@ -28,10 +30,12 @@ from premortem.probes.recent_data import Recent
 from premortem.probes.session import Session, is_user_code, tensors_in, user_site
 
 _LOW = (torch.float16, torch.bfloat16)
+_SELDOM = 64  # steps after which audits are so rare that the layers are not kept between two of them
 _MOST_CUTS = 48  # graph walks per step
 _MOST_CUTS_PER_LINE = 3
 _BACK = 6  # operations before a softmax: a scale, a mask, a view
 _MOST_ORIGINS = 8  # searches for what bore masked values
+_MOST_BOUNDS = 256  # values that are bounded and looked at
 # Operations that give numbers without a graph, and such whose derivative is zero everywhere.
 _CUTS = {
     "detach": "detach",
@@ -55,12 +59,16 @@ _CUTS = {
 }
 
 
+_WHOLE = frozenset(("long", "int", "round"))
+
+
 class OpAudit:
     def __init__(self, session: Session, models: Models, recent: Recent) -> None:
         self.session = session
+        self.blended = BlendedNumbers(session)
         self.models = models
         self.recent = recent
-        self._origins = 0
+        self._origins = self._bounds = 0
         self._alone: set[Site | None] = set()  # lines with a softmax over a single value
         self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
         self.cuts = 0
@@ -72,6 +80,7 @@ class OpAudit:
         ] = []  # called when what is not finite was replaced, and no one looked
 
     def install(self) -> None:
+        self.blended.install()
         self.models.before_forward.append(self.first_focus)
 
     def remove(self) -> None:
@@ -95,7 +104,7 @@ class OpAudit:
         auditing = ready and session.auditing
         if auditing and not self._audited:
             self._put_on()
-        elif self._audited and not auditing and (not ready or session.step >= session.rest.after):
+        elif self._audited and not auditing and (not ready or session.step >= _SELDOM):
             self._audited.end()
         self._audited.silence(not auditing)
 
@@ -111,6 +120,8 @@ class OpAudit:
                 if hasattr(owner, name):
                     mask = functools.partial(self._masking, name.rstrip("_"))
                     self._masks.add(owner, name, mask, guarded=True)
+            for name in ("clamp", "clip", "clamp_min", "clamp_max", "minimum", "maximum"):
+                self._masks.add(owner, name, self._bounding, guarded=True)
 
     def _put_on(self) -> None:
         tensor = torch.Tensor
@@ -154,6 +165,8 @@ class OpAudit:
             if isinstance(given, (list, tuple)):  # torch.tensor([loss_a, loss_b])
                 given = next((t for t in tensors_in(given) if t.grad_fn is not None), None)
             self._cut(op, given)
+            if op in _WHOLE:
+                self.blended.cast(given)
             return original(*args, **kwargs)
 
         return wrapper
@@ -290,6 +303,8 @@ class OpAudit:
             ):
                 with self.session.looking_at("lens"):
                     self._rounded("to", result)
+            elif result.dtype == torch.int64 != tensor.dtype:
+                self.blended.cast(tensor)
             return result
 
         return wrapper
@@ -341,6 +356,23 @@ class OpAudit:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self.session.looking_at("lens"):
                 self.masked(op, args[0] if args else kwargs.get("input"))
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    def _bounding(self, original: Any) -> Any:
+        """A bound makes an ordinary number of infinity, and stops its gradient. Looked for in full steps."""
+        session = self.session
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            looks = not session.resting and session.scope is None and self._bounds < _MOST_BOUNDS
+            for value in args[:2] if looks else ():
+                if are_values(value) and value.requires_grad:
+                    with session.looking_at("lens"):
+                        self._bounds += 1
+                        if bool((value.detach() == math.inf).any()):
+                            for suspect in self.suspects:
+                                suspect()
             return original(*args, **kwargs)
 
         return wrapper

@@ -1,7 +1,5 @@
 """What an operation did to its operands, in words: the one place that knows where functions are not defined."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re
@@ -63,6 +61,10 @@ _INDEFINITE = {
     "sum": "infinity minus infinity",
     "mean": "infinity minus infinity",
 }
+# What these give is never 0, unless it is too small for its type.
+_POSITIVE = frozenset("exp exp2 sigmoid softmax softplus erfc rsqrt reciprocal".split())
+# And these give 0 only of a 0.
+SHRINKING = _POSITIVE | frozenset("mul div pow square prod to matmul".split())
 _CLOSED = frozenset({"acos", "asin"})  # finite at one, with a derivative that is not
 
 
@@ -174,6 +176,28 @@ def _power(base: torch.Tensor, exponent: Any) -> str:
     if least < 0 and bool((base == 0).any()):
         return f"0 to the power {least:.3g}"
     return ""
+
+
+def underflowed(op: str, given: Mapping[str, Any]) -> bool:
+    """A result that is nothing but 0, of these operands: whether it is 0 only because it is too small for its type."""
+    if op in _POSITIVE:
+        return True
+    tensors = [
+        value for value in given.values() if isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
+    numbers = [value for value in given.values() if isinstance(value, (int, float))]
+    there = [value.detach() != 0 for value in tensors]
+    if not there:
+        return False
+    if op == "prod":
+        dim = given.get("dim")
+        return bool((there[0].all() if dim is None else there[0].all(dim)).any())
+    if op == "matmul":
+        return all(bool(each.all()) for each in there)
+    if op in {"mul", "div"}:  # infinity in a divisor is another fault
+        factors = there[0] if len(there) == 1 else there[0] & there[1]
+        return bool(factors.any()) and 0 not in numbers
+    return bool(there[0].any())
 
 
 # --- derivatives -----------------------------------------------------------------------------

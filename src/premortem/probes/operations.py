@@ -1,7 +1,5 @@
 """One operation under the microscope: what its schema says of it, what it was given, and what it made."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Optimizers: which there are, when they step, and what became of the gradients that a step uses."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from threading import get_ident
@@ -155,8 +153,8 @@ class Optimizers:
         if (
             track is None
             or self._stepping
-            or len(args) > 1
             or kwargs
+            or (len(args) > 1 and args[1:] != (None,))
             or session.looking
             or not session.on
             or get_ident() != session.thread

@@ -1,7 +1,5 @@
 """What models made, and what became of it: graphs that are dropped, used or kept, and outputs that are inputs again."""
 
-from __future__ import annotations
-
 import weakref
 from collections import deque
 from collections.abc import Iterable

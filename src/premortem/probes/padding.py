@@ -1,7 +1,5 @@
 """Padding, by its looks: rows of whole numbers that end in the same value, some sooner than others, and have it nowhere else."""
 
-from __future__ import annotations
-
 import torch
 
 _ROWS = 0.25  # of the rows end in it

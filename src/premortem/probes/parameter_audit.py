@@ -1,7 +1,5 @@
 """Chain of custody (audit gear): loss -> gradient -> owner -> moved, for every parameter in training."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -157,6 +155,8 @@ class ParameterAudit:
                     pull=pull.strength if pull is not None else None,
                     stuck=pull is not None and pull.unmoved(parameter),
                     sharded=is_shard(parameter),
+                    start=None if before is None else norm(before[1]),
+                    inward=None if before is None or change is None else Slope(change, before[1]).cosine(),
                 )
             )
             if moved:
@@ -217,10 +217,12 @@ class ParameterAudit:
 
 
 class Slope:
-    """Whether an update went down or up its gradient."""
+    """Whether an update went down or up its gradient, or to where the weights point."""
 
-    def __init__(self) -> None:
+    def __init__(self, change: torch.Tensor | None = None, direction: torch.Tensor | None = None) -> None:
         self._dot = self._change = self._grad = 0.0
+        if change is not None and direction is not None:
+            self.add(change, direction)
 
     def add(self, change: torch.Tensor, grad: torch.Tensor) -> None:
         if grad.layout != torch.strided:

@@ -1,7 +1,5 @@
 """Where an operation comes from: the user's line, the module it runs in, and who holds which tensor."""
 
-from __future__ import annotations
-
 import sys
 import types
 import weakref
@@ -61,6 +59,17 @@ def stepping() -> Optimizer | None:
             return owner
         frame = frame.f_back
     return None
+
+
+def torch_function() -> str:
+    """The Python function of torch's that a line of the user's has called, "" when the line called an operation itself."""
+    frame: types.FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and code_kind(frame.f_code.co_filename) == 2:
+        of_torch = str(frame.f_globals.get("__name__")).startswith("torch.")
+        name = frame.f_code.co_name if of_torch and not frame.f_code.co_name.startswith("_") else name
+        frame = frame.f_back
+    return name
 
 
 def storage(tensor: torch.Tensor) -> int:

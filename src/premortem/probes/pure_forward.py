@@ -1,7 +1,5 @@
 """Whether a forward pass can be repeated so that nothing of it is left: what it may write, and how that is put back."""
 
-from __future__ import annotations
-
 import contextlib
 import dis
 import io

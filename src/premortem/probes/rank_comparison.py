@@ -3,8 +3,6 @@
 Nothing of this runs, and nothing is wrapped around a step, until a process group is there.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import weakref

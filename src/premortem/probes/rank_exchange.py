@@ -5,8 +5,6 @@ digest into the store and goes on. The first rank takes a round when all of them
 a connection of its own, and forgets it when a rank does not deliver. Who dies or hangs keeps nobody waiting.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

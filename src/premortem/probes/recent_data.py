@@ -1,7 +1,5 @@
 """What was read from the data lately, so that other probes can tell data from what the script computed."""
 
-from __future__ import annotations
-
 import sys
 import types
 import weakref

@@ -10,11 +10,10 @@ Weights and optimizer state need no copy: a refused step leaves them as they wer
 tensors are kept by reference, buffers are copied where they lie, and a CUDA generator's state is on the host.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import deque
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -30,6 +29,7 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.sample_numbers import Batch
 from premortem.probes.session import Session, version
 
+_VERSION = attrgetter("_version")
 _MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
 _MOST_CALLS = 32
 _FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
@@ -87,7 +87,7 @@ class Recorder:
         # optimizer -> its last steps: their numbers, and the serials of the last draws before them
         self._stepped: dict[int, list[tuple[int, int]]] = {}
         self.skips: dict[int, int] = {}  # optimizer -> steps that a gradient scaler left out
-        self._drawn_in = -1
+        self.drawn_in = -1
         self.generators = Generators()
         self.moving: list[tuple[int, str]] = []  # buffers that change: model and name,
         self._owners: list[dict[str, Any]] = []  # where their module keeps them,
@@ -101,72 +101,76 @@ class Recorder:
         self.window.step = 1
         self.models.on_given.append(self.called)
         self.optimizers.before_step.append(self._before_step)
-        self.optimizers.after_step.append(self._after_step)
-        self.optimizers.light.add(self._after_step)
-
-    def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
-        try:  # of its own: the listeners after it must still hear the step
-            self.step_ended(track.key, step)
-        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-            self.moving = []
-            self.session.fault("recorder", error)
+        self.optimizers.after_step.append(self.step_ended)
+        self.optimizers.light.add(self.step_ended)
 
     # -- inside a step --------------------------------------------------------------------
 
     def drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
         self._serial += 1
-        if self._drawn_in != self.window.step:
-            self._drawn_in = self.window.step
+        if self.drawn_in != self.window.step:
+            self.drawn_in = self.window.step
             self.loaders[loader] = self.loaders.get(loader, 0) + 1
         if len(self.draws) >= _MOST_DRAWS:
             del self.draws[0]
-        random, versions = self.generators.now(), [*map(version, tensors)]
-        self.draws.append(Draw(self._serial, loader, batch, random, versions, self.session.batch))
+        random = self.generators.now()
+        try:
+            versions = list(map(_VERSION, tensors))
+        except RuntimeError:  # made in inference mode
+            versions = list(map(version, tensors))
+        draw = (self._serial, loader, batch, random, versions, self.session.batch)
+        self.draws.append(tuple.__new__(Draw, draw))  # one call of Python's less
 
     def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
         window = self.window
-        if self._drawn_in == window.step or len(window.calls) >= _MOST_CALLS:
+        if self.drawn_in == window.step or len(window.calls) >= _MOST_CALLS:
             return
         if window.random is None:  # the first step of the run: there was no step whose end it started at
             window.random = self.generators.now()
         # What a graph made is made again; holding it would keep that graph alive.
         if len(tensors) != 1 or tensors[0].requires_grad:
             tensors = [t for t in tensors if not t.requires_grad]
-        window.calls.append(tuple.__new__(Call, (model.key, grad, tensors)))  # one call of Python's less
+        window.calls.append(tuple.__new__(Call, (model.key, grad, tensors)))  # likewise
 
     def compared(self, target: torch.Tensor) -> None:
-        if self._drawn_in != self.window.step and len(self.window.targets) < _MOST_CALLS:
+        if self.drawn_in != self.window.step and len(self.window.targets) < _MOST_CALLS:
             self.window.targets.append(target.detach() if not target.requires_grad else target.new_empty(0))
 
     # -- between two steps ----------------------------------------------------------------
 
-    def step_ended(self, key: int, step: int) -> None:
+    def step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         """In every gear: no line of ours for each batch or buffer, where it is not needed."""
-        depth = _LATE if self.generators.cuda else 1
-        mine = self._stepped.setdefault(key, [])
-        mine.append((step, self._serial))
-        del mine[: -depth - 1]
-        if step % _FORGOTTEN_AFTER == 0 and len(self._stepped) > 1:
-            # One that is not used any more must not keep batches alive.
-            self._stepped = {k: v for k, v in self._stepped.items() if v[-1][0] > step - _FORGOTTEN_AFTER}
-        if self.draws and len(mine) > depth:
-            kept = min([steps[0][1] for steps in self._stepped.values()])
-            if self.draws[0].serial <= kept:
-                self.draws = [draw for draw in self.draws if draw.serial > kept]
-        past = self.window
-        past.losses, self.backwards.losses = self.backwards.losses, past.losses
-        self.backwards.losses.clear()
-        self.past.append(past)
-        window = self.window = self.past.popleft() if len(self.past) > depth else Window()
-        window.step = step + 1
-        window.calls.clear()
-        window.targets.clear()
-        # Where there is a loader, Python's generator is asked at each draw.
-        window.random = self.generators.now(self._drawn_in != step)
-        if step & (step - 1) == 0 or (not self.session.resting and self.session.auditing):
-            self._look_for_buffers()
-        if self.moving or window.copies:
-            self._copy(window)
+        try:  # of its own: the listeners after it must still hear the step
+            depth = _LATE if torch.cuda._initialized else 1
+            mine = self._stepped.setdefault(track.key, [])
+            mine.append((step, self._serial))
+            del mine[: -depth - 1]
+            if step % _FORGOTTEN_AFTER == 0 and len(self._stepped) > 1:
+                # One that is not used any more must not keep batches alive.
+                self._stepped = {k: v for k, v in self._stepped.items() if v[-1][0] > step - _FORGOTTEN_AFTER}
+            if self.draws and len(mine) > depth:
+                kept = mine[0][1]
+                if len(self._stepped) > 1:
+                    kept = min([steps[0][1] for steps in self._stepped.values()])
+                while self.draws and self.draws[0].serial <= kept:
+                    del self.draws[0]
+            past = self.window
+            past.losses, self.backwards.losses = self.backwards.losses, past.losses
+            self.backwards.losses.clear()
+            self.past.append(past)
+            window = self.window = self.past.popleft() if len(self.past) > depth else Window()
+            window.step = step + 1
+            window.calls.clear()
+            window.targets.clear()
+            # Where there is a loader, Python's generator is asked at each draw.
+            window.random = self.generators.now(self.drawn_in != step)
+            if step & (step - 1) == 0 or (not self.session.resting and self.session.auditing):
+                self._look_for_buffers()
+            if self.moving or window.copies:
+                self._copy(window)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.moving = []
+            self.session.fault("recorder", error)
 
     def left_out(self, key: int) -> None:
         """A gradient scaler left a step out: what comes now belongs to the next one."""

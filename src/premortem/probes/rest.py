@@ -46,7 +46,7 @@ AFTER, SOONEST, SECONDS = 500, 200, 5.0
 ATTENDED = 2  # periods of the loop that a look takes
 AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
 # Events that a step, and a second of training, add to the credit. An event costs the run about 150 µs.
-YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 2.0, 0.1, 25.0
+YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 2.0, 0.05, 25.0
 _LOOKS_AHEAD = 4  # what can be saved up
 _MOST_NEWS = 256  # a script in which everything is new all the time must not be told all the time
 _LOUDER = 1e4  # times the largest loss so far: a step after which gradients are looked at more closely
@@ -175,7 +175,13 @@ class Rest:
         if self.cleared:
             self.cleared = []
         self.dark = self.careful = False
-        return self.rhythm.heard(token) and step >= self.after
+        rhythm = self.rhythm
+        if (
+            number := rhythm.numbers.get(token)
+        ) is not None:  # as `heard`, without another call in every step
+            rhythm.recent.append(number)
+            return False
+        return rhythm.heard(token) and step >= self.after
 
     def step_told(self, track: Track, trace: Any) -> None:
         """At the end of a step that was told."""

@@ -4,8 +4,6 @@ Nothing is asked of how the script restores. What counts is the state at the fir
 forward by hand is as good as one that was loaded.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time
@@ -68,6 +66,7 @@ class Resuming:
         self.scalers = scalers
         self._trained_since = math.inf  # when this run made its first step
         self.files: list[Holdings] = []  # read, and not stepped on yet
+        self._own = False  # the last of them was written by this very run
         self._modules: list[weakref.ref[nn.Module]] = []  # loaded since then
         self.restored: dict[int, Restored] = {}
         self._told: set[int] = set()
@@ -81,15 +80,15 @@ class Resuming:
         )
         self.optimizers.before_step.append(self._stepping)
         self.schedulers.writing.append(self._scheduler_writes)
+        self.schedulers.restored = self.restored
 
     # -- what is read and loaded ----------------------------------------------------------
 
     def _read(self, note: Any, result: Any, source: Any = None, *args: Any, **kwargs: Any) -> None:
         path = path_of(source)
-        if path and os.path.exists(path) and os.path.getmtime(path) >= self._trained_since:
-            return  # a file of this very run: going back to one is no resume
         holdings = holdings_of(result, path, user_site())
         if holdings.resumable:
+            self._own = bool(path) and os.path.exists(path) and os.path.getmtime(path) >= self._trained_since
             self.files.append(holdings)
             self._told.clear()
             self.restored.clear()
@@ -132,6 +131,8 @@ class Resuming:
         restored = self.restored.get(key)
         if restored is not None:
             self._compare_places(key, optimizer, restored)
+        if self._own and (restored is None or track.steps):
+            return  # it went back, or began anew from its weights: only what is all new goes on from a file of its own
         file = self._resumed_from(restored)
         if file is not None and self._modules:
             self.session.emit(self._resumed(key, optimizer, restored, file))
@@ -184,6 +185,7 @@ class Resuming:
                 saved_position=saved.position if saved is not None else None,
                 saved_horizon=saved.horizon if saved is not None else None,
                 other_kind=saved is not None and other_kind(saved.names, scheduler),
+                rate=max(map(number, getattr(scheduler, "_last_lr", ())), default=None),
             )
 
     # -- averaged weights -----------------------------------------------------------------

@@ -5,8 +5,6 @@ business (a mask of infinities, a place not yet filled): of those only NaN count
 had numbers.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 

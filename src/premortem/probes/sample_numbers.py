@@ -1,7 +1,5 @@
 """Which samples of its dataset a batch is made of: what the sampler gave for it, also where workers make it ahead of time."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Sequence
 from typing import Any

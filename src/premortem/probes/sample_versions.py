@@ -1,7 +1,5 @@
 """The same sample in two passes: whether an augmentation changes it, and how much of it stays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Few values that stand for many: how far apart they lie."""
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -1,7 +1,5 @@
 """What is in a thing that the script saves: which of the weights that are being trained, and whether they are sound."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

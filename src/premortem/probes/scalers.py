@@ -1,7 +1,5 @@
 """GradScaler: its scale, and the steps it refused."""
 
-from __future__ import annotations
-
 import functools
 import math
 import weakref

@@ -1,8 +1,7 @@
 """Learning-rate schedulers: what they were made for, and how often they are really called."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from premortem.events import SchedulerBuilt, SchedulerStep
 from premortem.probes.gradient_track import Track
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
-from premortem.probes.session import Session, user_site
+from premortem.probes.session import COMPILER, COMPILING, Session, user_site
 
 
 class Schedulers:
@@ -28,6 +27,9 @@ class Schedulers:
         self.horizons: dict[int, int | None] = {}  # as they were built
         self.veto: Callable[[int, int], bool] | None = None  # (scheduler, optimizer): must it not advance?
         self.writing: list[Callable[[bool], None]] = []  # called before one sets rates, and (True) after it
+        self.restored: Mapping[
+            int, Any
+        ] = {}  # optimizers that were loaded and have not stepped: they want to hear it
         self._depth = 0
         self._inner: list[int] = []  # schedulers that were stepped by the one whose `step` is running
         self._building = 0
@@ -43,7 +45,7 @@ class Schedulers:
             if name in vars(cls) and (cls, name) not in self._wrapped:
                 self._wrapped.add((cls, name))
                 if name == "step":
-                    self.session.layer(cls, name, self._wrap_step, quiet=self._wrap_counted)
+                    self.session.layer(cls, name, self._wrap_step, quiet=self._wrap_counted, asks=True)
                 else:
                     self.session.patch(cls, name, self._wrap_init)
 
@@ -126,27 +128,31 @@ class Schedulers:
 
     def _wrap_counted(self, original: Any) -> Any:
         """In a rested step: how often it was called."""
-        told = self._wrap_step(original)
+        watched, session = self._wrap_step(original), self.session
 
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._depth or self._building:
+            if self._depth or self._building or session.looking or not session.on:
                 return original(scheduler, *args, **kwargs)
-            key = self.session.schedulers.of(scheduler)
-            if (
-                key not in self.counts or args or kwargs
-            ):  # a new one, or one that is given a metric or an epoch
-                self.session.rest.disturb()
-                return told(scheduler, *args, **kwargs)
-            if self.veto is not None and self._vetoed(scheduler):
-                return None
-            self._tell_writing(done=False)
-            self._count(key, self.optimizers.tracks.get(self._optimizer(scheduler)))
+            if get_ident() != session.thread or COMPILER.get(COMPILING):
+                return original(scheduler, *args, **kwargs)
+            key = session.schedulers.of(scheduler)
+            # A new one, or one that is given a metric or an epoch, or that sets the rates of what was just loaded.
+            if key not in self.counts or args or kwargs or self.restored:
+                session.rest.disturb()
+                return watched(scheduler, *args, **kwargs)
+            try:
+                owner = getattr(scheduler, "optimizer", None)
+                optimizer = session.optimizers.of(owner) if owner is not None else 0
+                if self.veto is not None and self.veto(key, optimizer):
+                    return None
+                self._count(key, self.optimizers.tracks.get(optimizer))
+            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+                session.fault("scheduler step", error)
             self._depth += 1
             try:
                 return original(scheduler, *args, **kwargs)
             finally:
                 self._depth -= 1
-                self._tell_writing(done=True)
 
         return step
 

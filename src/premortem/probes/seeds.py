@@ -1,7 +1,5 @@
 """Seeding of the global generators."""
 
-from __future__ import annotations
-
 import functools
 import random
 import sys

@@ -6,7 +6,6 @@ import dis
 import functools
 import os
 import sys
-import sysconfig
 import time
 import types
 import weakref
@@ -19,6 +18,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from premortem.events import Event, NonFinite, Site
+from premortem.files.libraries import is_library
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
 from premortem.probes.frame_variables import variables
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _DEMO = os.path.join(_OURS, "demo", "")  # scripts that stand for a user's
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_LIBRARY = tuple(
-    {os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
-)
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -79,13 +76,13 @@ class Keys:
 
 @functools.lru_cache(maxsize=1 << 16)
 def code_kind(filename: str) -> int:
-    """0: the user's own, 1: somebody's library, 2: torch or premortem or no file at all."""
+    """0: the user's own, 1: a library's, 2: torch or premortem or no file at all."""
     path = os.path.abspath(filename)
     if filename.startswith("<frozen") or (path.startswith((_OURS, _TORCH)) and not path.startswith(_DEMO)):
         return 2
     # A project that is itself installed, or lies below the library folders, still has user code;
     # it is taken when nothing better is on the stack.
-    return 1 if path.startswith(_LIBRARY) else 0
+    return 1 if is_library(path) else 0
 
 
 def is_user_code(filename: str) -> bool:

@@ -1,7 +1,5 @@
 """Weights that a script keeps beside its model: an average, a teacher, a frozen reference."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any

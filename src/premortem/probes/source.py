@@ -1,7 +1,5 @@
 """What the user's source says about a line, where only the source can say it."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import linecache
@@ -88,34 +86,27 @@ def _calls(file: str) -> dict[str, tuple[int, ...]]:
 
 @functools.lru_cache(maxsize=64)
 def _gated_lines(file: str) -> frozenset[int]:
-    gated: set[int] = set()
     if "%" not in text_of(file):  # most scripts need not be parsed for this
         return frozenset()
-    for function in ast.walk(tree_of(file)):
-        if isinstance(function, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
-            gated |= _gated_in(function)
-    return frozenset(gated)
-
-
-def _gated_in(function: ast.AST) -> set[int]:
+    nodes = list(ast.walk(tree_of(file)))
     # `last = (i + 1) % k == 0` and later `if last:` is the same question.
     remainders = {
         target.id
-        for node in ast.walk(function)
+        for node in nodes
         if isinstance(node, ast.Assign) and _has_remainder(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
     gated: set[int] = set()
-    for node in ast.walk(function):
+    for node in nodes:
         if not isinstance(node, ast.If):
             continue
         named = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
         if _has_remainder(node.test) or named & remainders:
             gated |= _lines(node.body)
             if any(isinstance(part, ast.Continue) for part in node.body):
-                gated |= _lines_after(function, node)
-    return gated
+                gated |= _lines_after(nodes, node)
+    return frozenset(gated)
 
 
 def _has_remainder(test: ast.AST) -> bool:
@@ -132,9 +123,9 @@ def _lines(body: list[ast.stmt]) -> set[int]:
     return {line for part in body for line in range(part.lineno, (part.end_lineno or part.lineno) + 1)}
 
 
-def _lines_after(function: ast.AST, node: ast.If) -> set[int]:
+def _lines_after(nodes: list[ast.AST], node: ast.If) -> set[int]:
     """`if i % k: continue` guards what follows it in the same loop."""
-    for loop in ast.walk(function):
+    for loop in nodes:
         if isinstance(loop, (ast.For, ast.While)) and node in loop.body:
             return _lines(loop.body[loop.body.index(node) + 1 :])
     return set()

@@ -1,7 +1,5 @@
 """Why the names in a state dict are not those of the model: a prefix, a wrapper in the middle, or one level too high."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ One fused pass over the gradients. On the CPU the numbers are read at once; on a
 memory and read when the copy is done, a step or two later. Nothing here ever waits for the device.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import weakref
@@ -38,7 +36,7 @@ _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _LARGE = 1 << 24  # elements, beyond which writing them takes longer than launching some more kernels
 _NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
-_GRAD = attrgetter("grad")
+_GRAD, _FLYING = attrgetter("grad"), attrgetter("flying")
 _PIECE = attrgetter("_local_tensor")  # as `local`, of tensors that are in pieces; felt at every step
 
 
@@ -75,11 +73,14 @@ class Held:
         self._here = None if not pieces else local if pieces < len(parameters) else _PIECE
         self.half = any(p.dtype == torch.float16 for p in parameters)
         grads = [p.grad for p in parameters]
-        # Whether one pass of the kernel that scalers use can tell that all are finite.
+        kinds = {grad.dtype for grad in grads if grad is not None}
+        # Whether one pass of the kernel that scalers use can tell that all are finite; else their largest values can.
+        self.scalable = kinds <= UNSCALED
         self.quick = (
             self.on_cpu
             and not (pieces or self.sparse or self.half)
-            and all(type(grad) is torch.Tensor and grad.dtype in UNSCALED for grad in grads)
+            and all(type(grad) is torch.Tensor for grad in grads)
+            and (self.scalable or (kinds <= _NARROW and all(p.numel() for p in parameters)))
         )
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
@@ -133,16 +134,22 @@ class Stats:
         self._flags: dict[torch.device, Flags] = {}
         self._flag, self._one = torch.zeros(()), torch.ones(())
         self._ready: int | None = None  # the optimizer whose numbers were taken just now
-        self._known: dict[int, Held] = {}  # by id() of the optimizer
+        self.known: dict[int, Held] = {}  # by id() of the optimizer
 
     def sound(self, optimizer: Any) -> bool:
         """In a rested step: whether its gradients, on the CPU, are surely finite. No number is kept of them."""
-        held = self._known.get(id(optimizer))
-        if held is None or not held.quick or held.optimizer() is not optimizer or self.session.rest.careful:
-            return False
+        held = self.held(optimizer)
+        return held is not None and held.quick and not self.session.rest.careful and self.finite(held)
+
+    def finite(self, held: Held) -> bool:
+        """Whether all gradients of parameters that may be asked quickly are there, and surely finite."""
         grads = list(map(_GRAD, held.parameters))
         if NoneType in set(map(type, grads)) or torch._C._len_torch_dispatch_stack():
             return False
+        if not held.scalable:
+            return math.isfinite(
+                torch.stack(torch._foreach_norm(grads, math.inf, torch.float32)).sum().item()
+            )
         try:
             CHECK(grads, self._flag, self._one)
             if not self._flag.item():
@@ -194,7 +201,7 @@ class Stats:
 
     def held(self, optimizer: Any) -> Held | None:
         """As it was at the last look."""
-        held = self._known.get(id(optimizer))
+        held = self.known.get(id(optimizer))
         return held if held is not None and held.optimizer() is optimizer else None
 
     def gradients(self, optimizer: Any, *, more: bool = False) -> tuple[Held, list[torch.Tensor]]:
@@ -218,7 +225,7 @@ class Stats:
         agree: Callable[[torch.Tensor], None] | None = None,
     ) -> torch.Tensor:
         """Their flag, for which nobody waits: `learnt` hears it, with the key of the optimizer, when it has arrived."""
-        flags = self._flags_on(held.device)
+        flags = self._flags.get(held.device) or self._flags_on(held.device)
         flag = held.flag(grads, flags)
         if agree is not None:
             agree(flag)
@@ -291,13 +298,13 @@ class Stats:
         found = Held([p for p in held if p.device == device], device, self.session)
         found.optimizer = weakref.ref(optimizer, functools.partial(self._forget, id(optimizer)))
         found.key = self.session.optimizers.of(optimizer)
-        self._known[id(optimizer)] = found
+        self.known[id(optimizer)] = found
         return found
 
     def _forget(self, place: int, gone: Any) -> None:
-        held = self._known.get(place)
+        held = self.known.get(place)
         if held is not None and held.optimizer is gone:
-            del self._known[place]
+            del self.known[place]
 
     @property
     def expecting(self) -> bool:
@@ -306,6 +313,14 @@ class Stats:
             if flags.halfway:
                 return False
         return bool(self._flags or self.rings)
+
+    def settled(self) -> bool:
+        """In a rested step: sound steps that devices have answered for are settled, without a look. False: there is more
+        to hear."""
+        for flags in self._flags.values():
+            if flags.settle():
+                return False
+        return not any(map(_FLYING, self.rings.values()))
 
     def hear(self) -> None:
         """What devices have answered by now."""

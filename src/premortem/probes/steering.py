@@ -5,8 +5,6 @@ of pydantic's settings ask for a variable by the name of each field, and configu
 `$NAME`, `${NAME}` or `${oc.env:NAME,default}`.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re
@@ -17,7 +15,7 @@ from premortem.events import EnvironmentRead, Variable
 from premortem.files import untrusted
 from premortem.files.described import CONFIGS
 from premortem.files.variables import is_plain
-from premortem.probes.files_read import FileReading, sources
+from premortem.probes.files_read import FileReading
 from premortem.probes.session import Session
 
 _MOST_FILES = 1000
@@ -39,7 +37,7 @@ class Steering:
         set_here = {name: value for name, value in os.environ.items() if may_steer(name, value)}
         found = {
             variable.name: variable
-            for path, text in (sources() if set_here else ())
+            for path, text in (self.reading.sources() if set_here else {}).items()
             for variable in asked_for(path, text, set_here)
         }
         configs = [path for path in self.reading.files() if Path(path).suffix.lower() in CONFIGS]

@@ -1,7 +1,5 @@
 """Whether what a model is to predict stands in what it is given: a sequence, and the same one a place further on."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

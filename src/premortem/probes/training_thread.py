@@ -4,8 +4,6 @@ It is the one that attached, until another one builds the first optimizer, or ma
 built elsewhere; that step is over then, and the next is the first that is seen.
 """
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -5,8 +5,6 @@ frees them, so in a run that divides in float16 each full step can be asked. On 
 next audit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

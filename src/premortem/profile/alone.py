@@ -1,7 +1,5 @@
 """What one stream says by itself."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import Counter, defaultdict
@@ -12,6 +10,7 @@ from premortem.profile.facts import BINS, Column, Giveaway, Placeholder, Profile
 from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
 _POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+TARGET = "target"
 ENOUGH = 100  # rows, below which hardly anything is said of a column
 # A placeholder: so many distances between the quartiles away from the median. Heavy tails reach ten, a capped income twenty.
 _FAR = 25.0
@@ -44,7 +43,14 @@ _SAME = 1e-5  # of the spread, up to which a straight line is exact
 
 
 def summarise(
-    sample: Sample, name: str, *, phase: str = "", source: str = "", kind: str = "table", **known: object
+    sample: Sample,
+    name: str,
+    *,
+    phase: str = "",
+    source: str = "",
+    kind: str = "table",
+    labels: str = TARGET,
+    **known: object,
 ) -> Profile:
     """The profile of a sample."""
     rows = list(sample.kept.values())
@@ -54,8 +60,8 @@ def summarise(
         )
         for at, column in enumerate(sample.columns)
     )
-    labels = [row.label for row in rows if row.label is not None]
-    measured = bool(labels) and not sample.discrete
+    wanted = [row.label for row in rows if row.label is not None]
+    measured = bool(wanted) and not sample.discrete
     return Profile(
         name=name,
         phase=phase,
@@ -66,7 +72,7 @@ def summarise(
         kind=kind,
         columns=columns,
         classes=tuple(sorted(sample.classes.items(), key=lambda pair: (-pair[1], pair[0]))),
-        target=column_of("target", labels) if measured else None,
+        target=column_of(labels, wanted) if measured else None,
         placeholders=tuple(placeholders(sample.columns, rows)),
         giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)),
         repeated=sample.repeated,
@@ -249,6 +255,8 @@ def constants(profile: Profile) -> list[Column]:
     """Columns that are one number in every row, beside others that are not."""
     if profile.kind != "table" or profile.sampled < ENOUGH or len(profile.columns) < 3:
         return []
+    if profile.beside == "target":
+        return []  # a place that nothing is asked for
     alive = [c for c in profile.columns if c.distinct > _VARIED]
     dead = [c for c in profile.columns if c.counted >= ENOUGH and c.low == c.high]
     # 0 and 1 are written on purpose: a place that is kept free, a constant term, a flag that nothing has yet. Among
@@ -260,6 +268,8 @@ def constants(profile: Profile) -> list[Column]:
 
 def collapsed(profile: Profile) -> Column | None:
     """The widest column, where even that is hardly more than one number: the rows do not differ."""
+    if profile.beside:
+        return None  # a mask, weights: whether samples differ shows in the first input
     columns = [c for c in profile.columns if c.counted >= ENOUGH and not c.name.startswith("deviation")]
     if len(columns) != len([c for c in profile.columns if not c.name.startswith("deviation")]) or not columns:
         return None

@@ -1,7 +1,5 @@
 """Arrays as rows of numbers. Needs numpy, which is imported when an array is there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,7 +35,7 @@ def rows_of(array: Any, most: int = MOST_ROWS, called: str = "input") -> Rows | 
     count, every = len(array), max(1, -(-len(array) // most))
     value = array[::every] if every > 1 else array
     flat = value.reshape(len(value), -1)
-    kind, names, values = columns_of(flat, called) if value.ndim == 2 else channels_of(value)
+    kind, names, values = columns_of(flat, called) if value.ndim == 2 else channels_of(value, called)
     tokens = tokens_of(flat) if kind == "tokens" else ()
     return Rows(kind, names, values.astype("float64"), marks_of(flat), count, str(value.dtype), every, tokens)
 
@@ -64,7 +62,7 @@ def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
     return "codes" if codes else "table", names, flat[:, ::stride]
 
 
-def channels_of(value: Any) -> tuple[str, tuple[str, ...], Any]:
+def channels_of(value: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
     """Mean, deviation and range of each channel of each sample."""
     import numpy as np
 
@@ -78,6 +76,8 @@ def channels_of(value: Any) -> tuple[str, tuple[str, ...], Any]:
     else:
         wide = np.moveaxis(value, axis, 1).reshape(len(value), shape[axis], -1)
         shown = [f"channel {at}" for at in range(shape[axis])]
+    if called != "input":
+        shown = [f"{name} of {called}" for name in shown]
     if wide.dtype.kind != "f" or wide.dtype.itemsize < 4:
         wide = wide.astype("float32")
     parts = [wide.mean(2), wide.std(2), wide.min(2), wide.max(2)]

@@ -1,13 +1,11 @@
 """What two streams say together: training and evaluation, one file and another, the first half and the second."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from premortem.profile.alone import ENOUGH, summarise
+from premortem.profile.alone import ENOUGH, TARGET, summarise
 from premortem.profile.facts import Column, Overlap, Profile, Shift
 from premortem.profile.sample import Sample
 
@@ -25,12 +23,15 @@ WITHIN = (6.0, 12.0)
 _FEWEST_FILES = 3  # for one of them to be the odd one
 _MOST_FILES = 16  # of them that are compared with each other
 T = TypeVar("T")
+_NEAR = 0.4  # of the distance between the quartiles: so far may each of them be from where it should be
+_ENDS = 20.0  # times as large as the largest number of the other
 LARGER = 5.0  # times as many rows in the evaluation as in training
 
 
-def phases(profiles: Iterable[Profile]) -> Iterator[tuple[Profile, Profile]]:
-    """What each model was trained on, with each evaluation of the same model on the same columns."""
-    every = list(profiles)
+def phases(profiles: Iterable[Profile], *, beside: bool = False) -> Iterator[tuple[Profile, Profile]]:
+    """What each model was trained on, with each evaluation of the same model on the same columns; if asked for, also what comes
+    beside its first input."""
+    every = [profile for profile in profiles if beside or not profile.beside]
     for trained in every:
         for judged in every:
             if trained.phase == "training" and judged.phase == "evaluation" and trained.model == judged.model:
@@ -80,12 +81,25 @@ def shifts(first: Profile, second: Profile, *, far: float = SHIFTED, wide: float
         for a, b in zip(first.columns, second.columns, strict=True)
         if min(a.counted, b.counted) >= ENOUGH // 2
     ]
+    if first.beside == "target" and first.kind == "channels":
+        return other_ends(pairs)
     found = exchanged(pairs)
+    wanted = pairs if first.beside == "target" else []
+    if first.target is not None and second.target is not None and first.target.name == second.target.name:
+        wanted = [(first.target, second.target)]
+        pairs += wanted
     named = {name for shift in found for name in (shift.column, shift.other)}
     for a, b in pairs:
-        if a.name not in named and (how := differs(a, b, far, wide)):
+        how = differs(a, b, far, wide) if a.name not in named else ""
+        # Of several tasks, an evaluation may have no answers to one.
+        if how and (how != "constant" or first.beside != "target"):
             factor = b.spread / a.spread if a.spread else 0.0
             found.append(Shift(a.name, how, a.mean, a.spread, b.mean, b.spread, factor))
+    if second.phase == "evaluation" and any(converted(a, b) for a, b in wanted):
+        # What was done to the targets of the training was done to all of their columns.
+        undone = {a.name for a, _ in wanted} - named
+        if undone <= {shift.column for shift in found}:
+            found = [shift for shift in found if shift.column not in undone]
     return found
 
 
@@ -114,6 +128,35 @@ def differs(a: Column, b: Column, far: float, wide: float) -> str:
     if ratio < 1 / wide and b.spread < 2 / wide * a.spread and not within(b, a):
         return "rescaled"
     return ""
+
+
+def converted(trained: Column, judged: Column) -> bool:
+    """Whether an evaluation may undo on purpose what was done to the targets of the training: these lie about 0, between 0 and 1, or
+    are the logarithm of the others."""
+    if abs(trained.mean) < trained.spread or (trained.low >= -1 and trained.high <= 1):
+        return True
+    if judged.low < 0 or not trained.quantiles or not judged.quantiles:
+        return False
+    logs = (math.log1p, math.sqrt) + ((math.log, math.log10, math.log2) if judged.low > 0 else ())
+    return any(
+        all(
+            abs(log(there) - here) < _NEAR * trained.middle
+            for there, here in zip(judged.quantiles[2:5], trained.quantiles[2:5], strict=True)
+        )
+        for log in logs
+    )
+
+
+def other_ends(pairs: Sequence[tuple[Column, Column]]) -> list[Shift]:
+    """Pictures that are wanted: masks of 0 and 255 where there were 0 and 1, depths in millimetres. Of which part of a picture a target
+    is differs by nature, so means say nothing."""
+    found = []
+    for a, b in pairs:
+        small, large = sorted((abs(a.high), abs(b.high)))
+        two_values = max(a.distinct, b.distinct) <= 2
+        if a.name.startswith("highest") and large > _ENDS * small > 0 and (two_values or not converted(a, b)):
+            found.append(Shift(a.name, "shifted", a.mean, a.spread, b.mean, b.spread, b.high / a.high))
+    return found
 
 
 def middle(column: Column) -> float:
@@ -169,7 +212,8 @@ def along(sample: Sample, kind: str) -> list[Shift]:
     first, second = (summarise(half, "", kind=kind) for half in halves)
     found = shifts(first, second, far=WITHIN[0], wide=WITHIN[1])
     # Sorted rows, and columns that go on growing, differ in all they have in common with the order.
-    places = {name: at for at, name in enumerate(sample.columns)}
+    places: dict[str, int | None] = {name: at for at, name in enumerate(sample.columns)}
+    places[TARGET] = None
     found = [
         s
         for s in found
@@ -178,9 +222,10 @@ def along(sample: Sample, kind: str) -> list[Shift]:
     return found if len(found) <= max(1, len(first.columns) // 3) else []
 
 
-def follows_order(half: Sample, place: int) -> bool:
+def follows_order(half: Sample, place: int | None) -> bool:
+    """Of a column, or of the target."""
     rows = sorted(half.kept.values(), key=lambda row: row.place)
-    values = [row.values[place] for row in rows]
+    values = [row.values[place] if place is not None else row.label or 0.0 for row in rows]
     rising = sum(b >= a for a, b in pairwise(values))
     return len(values) < 20 or max(rising, len(values) - 1 - rising) > 0.8 * len(values)
 

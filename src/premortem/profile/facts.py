@@ -98,6 +98,9 @@ class Profile(NamedTuple):
     tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: the most frequent ones, and how often
     versions: Versions | None = None
     laid: tuple[tuple[str, int], ...] = ()  # of pictures with masks: ways in which they lie on each other
+    beside: str = (
+        ""  # what comes with the first input of a model: another "input", or a "target" of several numbers
+    )
 
 
 class Overlap(NamedTuple):

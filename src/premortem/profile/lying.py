@@ -1,7 +1,5 @@
 """Whether a mask lies on its picture as it is, or would if it were turned or mirrored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

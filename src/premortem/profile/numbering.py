@@ -1,7 +1,5 @@
 """Whether two streams of tokens number the same things in the same way."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from premortem.profile.facts import Profile

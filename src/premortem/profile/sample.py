@@ -118,7 +118,7 @@ class Sample:
         piece = Sample(self.columns, self.most)
         for code in chosen:
             piece.add(code, self.kept[code])
-        piece.rows = len(piece.kept)
+        piece.rows, piece.discrete = len(piece.kept), self.discrete
         return piece
 
     def by_source(self) -> dict[str, Sample]:

@@ -1,7 +1,5 @@
 """How much of a sample stays from one pass to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weights of classes against how often these come."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What is said of a profile, in the same words by a run and by `premortem check`."""
 
-from __future__ import annotations
-
 from premortem.amounts import share
 from premortem.profile.facts import Giveaway, Placeholder, Shift
 from premortem.profile.numbering import Renumbered

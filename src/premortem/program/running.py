@@ -3,8 +3,6 @@
 Nothing here knows of watching: argv, `__main__`, tracebacks and exit codes are Python's own.
 """
 
-from __future__ import annotations
-
 import builtins
 import difflib
 import importlib.machinery
@@ -12,7 +10,6 @@ import importlib.util
 import os
 import runpy
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,15 +19,13 @@ from types import CodeType, ModuleType, TracebackType
 from premortem import redaction
 from premortem.errors import Stopped, UsageError
 from premortem.events import Site
+from premortem.files.libraries import is_library
 from premortem.points.disguise import is_ours
 from premortem.program.private_imports import step_aside
 from premortem.terminal.printed_lines import unread
 
 INTERRUPTED = 130  # what a shell calls death by Ctrl-C
 
-_LIBRARY = tuple(
-    str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "purelib", "platlib")
-)
 _COMPILER = ("/torch/_dynamo/", "/torch/_inductor/")
 
 
@@ -291,7 +286,7 @@ def _last_site(error: BaseException) -> Site | None:
         Site(entry.tb_frame.f_code.co_filename, entry.tb_lineno, entry.tb_frame.f_code.co_name)
         for entry in _entries(error.__traceback__)
     ]
-    own = [site for site in sites if not site.file.startswith(("<", *_LIBRARY))]
+    own = [site for site in sites if not site.file.startswith("<") and not is_library(site.file)]
     return (own or sites)[-1] if sites else None
 
 

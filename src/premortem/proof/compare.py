@@ -1,7 +1,5 @@
 """Two moments that should be one: what the resumed run has kept of the run it goes on from. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

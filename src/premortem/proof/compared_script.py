@@ -4,8 +4,6 @@ whole       up to its first save, a look at the state where training goes on, th
 resumed     up to its first training step: did it read what was saved? The same look, the same steps; over
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os

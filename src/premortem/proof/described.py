@@ -1,7 +1,5 @@
 """A value in words that are the same in another process: no address of memory is in them."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

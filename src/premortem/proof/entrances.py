@@ -1,7 +1,5 @@
 """How a script can be made to go on from its checkpoint: by itself, by an option, or by an environment variable."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator
@@ -24,8 +22,8 @@ class Entrance:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        told = [*(f"{name}={value}" for name, value in self.environment.items()), *self.words]
-        return " ".join(told) or "the same command again"
+        words = [*(f"{name}={value}" for name, value in self.environment.items()), *self.words]
+        return " ".join(words) or "the same command again"
 
 
 def entrances(
@@ -36,7 +34,7 @@ def entrances(
     known = {option["name"]: option for option in options}
     flags, variables = words_in(script)
     for name in sorted({*known, *flags}, key=rank):
-        if rank(name)[0] >= len(_WORDS) or any(word.split("=")[0] == name for word in given):
+        if not is_entrance(name) or any(word.split("=")[0] == name for word in given):
             continue
         option = known.get(name)
         if option is not None and option["number"]:
@@ -48,6 +46,10 @@ def entrances(
     for name in variables:
         found += [Entrance(environment={name: value}) for value in ("1", *paths[:1])]
     return found[:MOST_TRIES]
+
+
+def is_entrance(name: str) -> bool:
+    return rank(name)[0] < len(_WORDS)
 
 
 def rank(name: str) -> tuple[int, int, str]:

@@ -43,9 +43,9 @@ class Heard:
     sandbox: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, told: list[dict[str, Any]]) -> Heard:
+    def read(cls, records: list[dict[str, Any]]) -> Heard:
         heard = cls()
-        for record in told:
+        for record in records:
             for name, value in record.items():
                 known = getattr(heard, name)
                 if isinstance(known, list):

@@ -1,7 +1,5 @@
 """What a proof says, for a person and as JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from rich.console import Console as Terminal

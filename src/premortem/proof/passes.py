@@ -1,7 +1,5 @@
 """Passes over the data that end early, so that a script which saves after an epoch need not run a whole one."""
 
-from __future__ import annotations
-
 import time
 import weakref
 from collections.abc import Callable

@@ -4,8 +4,6 @@ whole run      … step k, save │ k+1 … k+n      the folder is kept as it is
 resumed run    in that folder │ k+1 … k+n      the same steps, by the script's own resume
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The state of a training run at one moment, as checksums and small numbers."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import pickle

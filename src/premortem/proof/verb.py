@@ -1,7 +1,5 @@
 """`premortem ckpt prove train.py ARGS…`"""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 
@@ -33,10 +31,9 @@ def parser() -> Parser:
 
 
 def call(tokens: Sequence[str]) -> int:
-    from rich.console import Console as Terminal
-
     from premortem.proof import page
     from premortem.proof.prove import ProofOptions, prove
+    from premortem.terminal import pages
     from premortem.terminal.progress import progress
 
     rules = parser()
@@ -46,9 +43,7 @@ def call(tokens: Sequence[str]) -> int:
         raise UsageError("which script? premortem ckpt prove train.py")
     if options.steps < 1:
         raise UsageError("`--steps` counts steps: at least 1")
-    terminal = Terminal(highlight=False, markup=False, emoji=False)
-    if not terminal.is_terminal:
-        terminal.width = 140
+    terminal = pages.terminal()
     with progress("ckpt prove", "starting", quiet=options.json) as shown:
         proof = prove(
             ProofOptions(

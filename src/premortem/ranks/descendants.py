@@ -8,8 +8,6 @@ They say nothing themselves: what they print is read by the script, perhaps. A t
 files, and tells what is new. How they are reached is in `startup/children.py`, what runs in them in `run/child_run.py`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

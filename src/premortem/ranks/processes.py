@@ -6,11 +6,9 @@
                         rank-1/...
                         findings.json           all of it, merged: whoever has news writes it, under a lock
 
-Files and no messages: a rank that was killed has said what it said, and nobody waits for it. Attempts of one launch are one
+Files and no messages: a rank that was killed leaves what it wrote, and no rank waits for it. Attempts of one launch are one
 run: what an earlier one has found stands, and how the run ended is what the last one says.
 """
-
-from __future__ import annotations
 
 import os
 import sys
@@ -101,7 +99,7 @@ class Ranks:
         """What this rank found, and with it what all have found."""
         if (
             self.folder is None or self.own is None
-        ):  # no folder, so nobody to merge with: the first rank speaks for itself
+        ):  # no folder, so no other rank to merge with: the first rank speaks for itself
             if self._asked_for is not None and self.speaks:
                 self._asked_for.write(run, findings)
             return

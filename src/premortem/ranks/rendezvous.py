@@ -5,8 +5,6 @@ it has to say, and whoever wants to know looks, whenever that suits it. What was
 run lies under another prefix, which is torch's.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """`premortem run --nproc N`: torchrun starts premortem in every rank; this waits for its end and reports it once."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess
@@ -50,7 +48,7 @@ def run(
         try:
             code = process.wait()
             break
-        except KeyboardInterrupt:  # the terminal has told torchrun too, which tells the ranks
+        except KeyboardInterrupt:  # the terminal has interrupted torchrun too, which ends the ranks
             interrupted = True
     code = conclude(shared.absolute(), code, Console(quiet))
     if autopsy is not None and code == STOPPED and not interrupted:

@@ -14,8 +14,6 @@ What is a secret:
 The script itself gets its real arguments and environment, and what it prints is not changed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

@@ -8,8 +8,6 @@
 The last word of a name says what it is: `token_file` is a file, `key_dim` a size, `pass_rate` a rate.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from enum import IntEnum

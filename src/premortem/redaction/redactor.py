@@ -132,9 +132,9 @@ class Redactor(Memory):
             text = shapes.WEBHOOK.sub(lambda found: found[1] + HIDDEN, text)
             text = shapes.USERINFO.sub(self._userinfo, text)
             text = shapes.QUERY.sub(self._query, text)
-        if any(hint in low for hint in shapes.FORM_HINTS):
+        if any(map(low.__contains__, shapes.FORM_HINTS)):
             text = shapes.VENDOR.sub(HIDDEN, text)
-        if any(hint in low for hint in shapes.NAME_HINTS):
+        if any(map(low.__contains__, shapes.NAME_HINTS)):
             text = self._by_name(text, low, bare=bare)
         return text
 

@@ -5,8 +5,6 @@ db.password=[hidden]       DB_PASSWORD
 --db postgres://u:[hidden]@h    DB, the whole of it
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from premortem.redaction.memory import HIDDEN

@@ -4,8 +4,6 @@ In such a file a value needs no quotes, and goes on to the end of its line; and 
 or stands in the section `[credentials]`, belongs to it. Lines stay lines: a report shows them by their number.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

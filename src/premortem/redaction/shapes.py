@@ -3,8 +3,6 @@
 All repetitions are bounded: a hostile line of a megabyte costs no more than its length.
 """
 
-from __future__ import annotations
-
 import re
 
 # A text without any of these, in lower case, holds no secret that is recognised by its name ...

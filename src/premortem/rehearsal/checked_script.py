@@ -4,8 +4,6 @@ watched     the asked steps, one evaluation, one save, under the supervision of 
 unwatched   the same loop goes on: a few steps are timed, one is looked at, then one batch again and again
 """
 
-from __future__ import annotations
-
 import time
 import traceback
 from typing import Any, NoReturn
@@ -22,7 +20,7 @@ class Child:
         self.played = played
         self.order = order = played.order
         self.mode: str = order["mode"]
-        self.told = Rehearsed(asked=order["steps"])
+        self.facts = Rehearsed(asked=order["steps"])
         self.openings = Openings(played.sandbox)
         self.supervision: Any = None
         self.loop: Any = None  # the script's, once torch is there
@@ -39,13 +37,14 @@ class Child:
 
     def started(self) -> None:
         """The script is at its first batch or its first forward pass."""
-        self.told.start_up = time.monotonic() - self._script_began
+        self.facts.start_up = time.monotonic() - self._script_began
 
     # -- torch is there -------------------------------------------------------------------
 
     def _supervise(self) -> None:
         from premortem.run.options import RunOptions
         from premortem.run.supervision import Supervision
+        from premortem.settings import Shared
         from premortem.terminal.console import Console
 
         program, shared = self.played.program, self.played.shared / self.order["folder"]
@@ -59,6 +58,7 @@ class Child:
             quiet=True,
             folder=shared / "journal",
             reads=False,  # `check` has read them, and joins both
+            settings=Shared(comments=False),  # likewise: it silences, and counts
         )
         self.supervision = Supervision(options, Console(quiet=True), audience=self)
         self.supervision.begin(program)
@@ -73,7 +73,7 @@ class Child:
     def _set_up(self, watcher: Any) -> None:
         from premortem.rehearsal.loop import Loop
 
-        self.loop = Loop(self.told, self, watcher, self.order)
+        self.loop = Loop(self.facts, self, watcher, self.order)
         self.loop.install()
 
     # -- the end --------------------------------------------------------------------------
@@ -85,36 +85,36 @@ class Child:
             self.supervision = None
 
     def _ended(self, ending: Ending) -> None:
-        told = self.told
-        told.ended, told.error, told.message = ending.reason, ending.error, ending.message
-        told.code, told.compiling = ending.exit_code, ending.compiling
-        told.where = (ending.at.file, ending.at.line) if ending.at is not None else None
+        facts = self.facts
+        facts.ended, facts.error, facts.message = ending.reason, ending.error, ending.message
+        facts.code, facts.compiling = ending.exit_code, ending.compiling
+        facts.where = (ending.at.file, ending.at.line) if ending.at is not None else None
         if self.supervision is not None:
-            crashed = ending.reason == "crashed" and not told.cut
+            crashed = ending.reason == "crashed" and not facts.cut
             self.supervision.conclude(
-                ending if crashed or not told.cut else Ending(reason="interrupted", exit_code=0)
+                ending if crashed or not facts.cut else Ending(reason="interrupted", exit_code=0)
             )
             self.supervision = None
 
     def done(self) -> NoReturn:
         """In the middle of the script, all is known that was asked for."""
-        self.told.ended = "done"
+        self.facts.ended = "done"
         self.finish()
 
     def finish(self) -> NoReturn:
         try:
             if self.loop is not None:
                 self.loop.finish()
-        except Exception as error:  # noqa: BLE001 - what is known so far is told all the same
+        except Exception as error:  # noqa: BLE001 - what is known so far is reported all the same
             traceback.print_exc()
-            self.told.faults.append(f"{type(error).__name__}: {error}")
+            self.facts.faults.append(f"{type(error).__name__}: {error}")
         self.save()
         self.played.leave()
 
     def save(self) -> None:
         """At any time: the process may be killed because its time is over."""
-        self.told.seconds = time.monotonic() - self._began
-        self.played.tell(facts=self.told.to_json())
+        self.facts.seconds = time.monotonic() - self._began
+        self.played.tell(facts=self.facts.to_json())
 
 
 def play(played: Played) -> None:
@@ -123,6 +123,6 @@ def play(played: Played) -> None:
         child.run()
     except Exception as error:  # noqa: BLE001 - a bug of ours must be reported, not lost in the script's output
         traceback.print_exc()
-        child.told.faults.append(f"the rehearsal itself failed ({type(error).__name__}: {error})")
+        child.facts.faults.append(f"the rehearsal itself failed ({type(error).__name__}: {error})")
     finally:
         child.finish()

@@ -5,8 +5,6 @@ unwatched    when the watched launch was over before its loop could go on unwatc
 resumed      a save of its own, and a fresh process that goes on from it (premortem.proof)
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable
@@ -60,7 +58,7 @@ class _Director:
         self.folder = Path(os.path.realpath(options.folder))
         self._environment: dict[str, str] = {}
         self._launched: list[Finding] = []  # what the last launch has found
-        self._last: dict[str, Any] | None = None  # ... and the facts that it has told so far
+        self._last: dict[str, Any] | None = None  # ... and the facts that it has reported so far
         self._launches = 0
         script = Script(
             target=options.target, module=options.module, argv=list(options.argv), cwd=self.folder
@@ -165,8 +163,8 @@ class _Director:
                 )
 
     def _read(self, ran: Ran) -> Rehearsed:
-        told = ran.last("facts")
-        facts = Rehearsed.from_json(told) if told is not None else Rehearsed(asked=self.options.steps)
+        record = ran.last("facts")
+        facts = Rehearsed.from_json(record) if record is not None else Rehearsed(asked=self.options.steps)
         facts.sandbox = ran.guarantee.to_json()
         facts.tail, facts.late = ran.tail(12), ran.late
         if problem := ran.last("problem"):

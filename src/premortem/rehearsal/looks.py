@@ -1,7 +1,5 @@
 """What is in force, and not merely configured: asked of the operations themselves, in one step of the script's own."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any
@@ -23,7 +21,7 @@ class Looks:
     """Notes what the script asks for. `look` is a mode for one forward pass."""
 
     def __init__(self) -> None:
-        self.told = Force()
+        self.force = Force()
 
     def install(self) -> None:
         points = Subscriptions()
@@ -41,9 +39,9 @@ class Looks:
                 and not torch.compiler.is_compiling()
             ):
                 named = f"{region.device} {str(region.fast_dtype).removeprefix('torch.')}"
-                if named not in self.told.autocast:
-                    self.told.autocast.append(named)
-                    self.told.autocast_at = place()
+                if named not in self.force.autocast:
+                    self.force.autocast.append(named)
+                    self.force.autocast_at = place()
             return original(region)
 
         return __enter__
@@ -52,13 +50,13 @@ class Looks:
         def __init__(scaler: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             original(scaler, *args, **kwargs)
             if scaler.is_enabled():
-                self.told.scaler, self.told.scaler_at = True, place()
+                self.force.scaler, self.force.scaler_at = True, place()
 
         return __init__
 
     def _wrap_scale(self, original: Any) -> Any:
         def scale(scaler: Any, *args: Any, **kwargs: Any) -> Any:
-            self.told.scaled += bool(scaler.is_enabled())
+            self.force.scaled += bool(scaler.is_enabled())
             return original(scaler, *args, **kwargs)
 
         return scale
@@ -66,32 +64,32 @@ class Looks:
     def _wrap_compile(self, original: Any) -> Any:
         def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001
             if not kwargs.get("disable"):
-                self.told.compiled, self.told.compiled_at = True, place()
+                self.force.compiled, self.force.compiled_at = True, place()
             return original(*args, **kwargs)
 
         return compile
 
     def mode(self) -> TorchDispatchMode | None:
         """None under torch.compile, which a mode would switch off."""
-        return None if self.told.compiled else _Look(self.told)
+        return None if self.force.compiled else _Look(self.force)
 
     def finish(self, loader: Any) -> Force:
-        if self.told.compiled:
+        if self.force.compiled:
             self._ask_the_compiler()
         if loader is not None:
             self._ask_the_cache(loader)
-        return self.told
+        return self.force
 
     def _ask_the_compiler(self) -> None:
-        told, dynamo = self.told, sys.modules.get("torch._dynamo")
+        force, dynamo = self.force, sys.modules.get("torch._dynamo")
         if dynamo is None:
             return
         counters = sys.modules["torch._dynamo.utils"].counters
-        told.graphs = int(counters["stats"].get("unique_graphs", 0))
-        told.frames = int(counters["frames"].get("total", 0))
-        told.frames_ok = int(counters["frames"].get("ok", 0))
-        told.breaks = [str(reason).splitlines()[0][:160] for reason in counters["graph_break"]][:8]
-        told.hidden_errors = bool(dynamo.config.suppress_errors)
+        force.graphs = int(counters["stats"].get("unique_graphs", 0))
+        force.frames = int(counters["frames"].get("total", 0))
+        force.frames_ok = int(counters["frames"].get("ok", 0))
+        force.breaks = [str(reason).splitlines()[0][:160] for reason in counters["graph_break"]][:8]
+        force.hidden_errors = bool(dynamo.config.suppress_errors)
 
     def _ask_the_cache(self, loader: Any) -> None:
         """A dataset that keeps samples in itself: one of its dictionaries grows when a sample is asked for."""
@@ -112,11 +110,11 @@ class Looks:
             return
         held = grown or [name for name, value in kept.items() if value and index in value]
         if held:
-            self.told.cache = held[0]
+            self.force.cache = held[0]
             one = sum(_bytes(kept[held[0]][key]) for key in new[held[0]])
-            self.told.cache_bytes = one * len(dataset)
-            self.told.cache_lost = bool(grown) and loader.num_workers > 0 and not loader.persistent_workers
-            self.told.cache_speedup = first / second if grown and second > 0 else None
+            self.force.cache_bytes = one * len(dataset)
+            self.force.cache_lost = bool(grown) and loader.num_workers > 0 and not loader.persistent_workers
+            self.force.cache_speedup = first / second if grown and second > 0 else None
 
 
 def _seconds(dataset: Any, index: int) -> float:
@@ -138,10 +136,10 @@ def _bytes(value: Any) -> int:
 class _Look(TorchDispatchMode):
     """Looks at each operation of one forward pass; changes nothing."""
 
-    def __init__(self, told: Force) -> None:
+    def __init__(self, force: Force) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.told = told
-        told.looked = True
+        self.force = force
+        force.looked = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -149,12 +147,12 @@ class _Look(TorchDispatchMode):
         if name in _PRODUCTS or name.startswith("_scaled_dot_product"):
             made = result[0] if isinstance(result, tuple) else result
             if made.is_floating_point():
-                self.told.low += made.dtype in _LOW
-                self.told.full += made.dtype not in _LOW
+                self.force.low += made.dtype in _LOW
+                self.force.full += made.dtype not in _LOW
         if name in {"convolution", "_convolution"} and telling(args[1]) and telling(args[0]):
-            self.told.convolutions += 1
-            self.told.last_weights += channels_last(args[1])
-            self.told.last_inputs += channels_last(args[0])
+            self.force.convolutions += 1
+            self.force.last_weights += channels_last(args[1])
+            self.force.last_inputs += channels_last(args[0])
         return result
 
 

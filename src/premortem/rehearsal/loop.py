@@ -6,8 +6,6 @@ looked    one forward pass is looked at, operation by operation
 trials    one batch again and again
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource
@@ -44,12 +42,12 @@ _ENCORE = 15.0  # seconds for all that is unwatched
 
 
 class Loop:
-    def __init__(self, told: Rehearsed, child: Any, watcher: Any, order: dict[str, Any]) -> None:
-        self.told = told
+    def __init__(self, facts: Rehearsed, child: Any, watcher: Any, order: dict[str, Any]) -> None:
+        self.facts = facts
         self.child = child
         self.watcher = watcher
         self.act = WATCHED if watcher is not None else CLEAN
-        self.cutter = Cutter(told.asked)
+        self.cutter = Cutter(facts.asked)
         self.stage = Stage(self)
         self.looks = Looks()
         self.chains = Chains()
@@ -81,7 +79,7 @@ class Loop:
     def heard(self, event: Event) -> None:
         self.chains.heard(event)
         if isinstance(event, EvaluationEnded) and self.stage.steps:
-            self.told.evaluations += 1
+            self.facts.evaluations += 1
         elif isinstance(event, SchedulerBuilt):
             at = (event.at.file, event.at.line) if event.at else ("", 0)
             self._schedules[event.scheduler] = Schedule(
@@ -91,7 +89,7 @@ class Loop:
                 self._schedules.pop(part, None)
         elif isinstance(event, SchedulerStep) and event.scheduler in self._schedules:
             schedule = self._schedules[event.scheduler]
-            if not self.told.cut:
+            if not self.facts.cut:
                 schedule.calls, schedule.steps = event.count, event.optimizer_steps
             schedule.per_epoch = schedule.per_epoch or (
                 event.count == 1 and event.since_step >= _NOT_PER_STEP
@@ -100,7 +98,7 @@ class Loop:
     # -- data -----------------------------------------------------------------------------
 
     def _started(self) -> None:
-        if not self.told.start_up:
+        if not self.facts.start_up:
             self.child.started()
 
     def pass_began(self, loader: Any, one: Pass) -> None:
@@ -121,7 +119,7 @@ class Loop:
             return one.evaluates and one.drawn >= 2
         if not self._may_cut or not self.cutter.ends(one, self.stage.steps, self.stage.open_backwards, now):
             return False
-        known.cut = self.told.cut = True
+        known.cut = self.facts.cut = True
         self.watcher.silence(WHEN_CUT)
         return True
 
@@ -138,8 +136,8 @@ class Loop:
             self._kept[id(loader)] = batch
         if size > self._largest:
             self._largest = size
-            self.told.largest = ", ".join(str(tuple(leaf.shape)) for leaf in leaves[:4])
-            self.told.samples = int(leaves[0].shape[0]) if leaves[0].dim() else None
+            self.facts.largest = ", ".join(str(tuple(leaf.shape)) for leaf in leaves[:4])
+            self.facts.samples = int(leaves[0].shape[0]) if leaves[0].dim() else None
 
     # -- the step -------------------------------------------------------------------------
 
@@ -169,7 +167,7 @@ class Loop:
     def calling(self, root: nn.Module, args: Any, kwargs: Any) -> Any:
         self._started()
         if torch.is_grad_enabled():
-            mode = self.looks.mode() if self.act == LOOKED and not self.looks.told.looked else None
+            mode = self.looks.mode() if self.act == LOOKED and not self.looks.force.looked else None
             return mode.__enter__() if mode is not None else None
         if self.stage.current is not None:
             self.stage.current.judged += 1
@@ -200,7 +198,7 @@ class Loop:
             self.trials.stepping()
 
     def stepped(self, optimizer: Any) -> None:
-        told = self.told
+        facts = self.facts
         self.optimizers.setdefault(id(optimizer), optimizer)
         parts = self.stage.clock.step_ended()
         if self.act == WATCHED:
@@ -216,42 +214,42 @@ class Loop:
             self._due = self.trials.over
         if self.act != WATCHED and time.monotonic() - self._encore > _ENCORE:
             self.act, self._due = TRIALS, True
-        if len(told.losses) < told.asked and self._window:
-            told.losses.append(sum(self._window))  # of a step, however many batches it sums up
+        if len(facts.losses) < facts.asked and self._window:
+            facts.losses.append(sum(self._window))  # of a step, however many batches it sums up
         self._window.clear()
-        told.loops = told.loops or self.stage.current is not None
-        if self.stage.steps <= told.asked:
-            told.backwards.append(self.stage.open_backwards)
-            told.optimizers = len(self.optimizers)
+        facts.loops = facts.loops or self.stage.current is not None
+        if self.stage.steps <= facts.asked:
+            facts.backwards.append(self.stage.open_backwards)
+            facts.optimizers = len(self.optimizers)
             self._read_the_script()
             self.child.save()
 
     def _watched_step(self) -> None:
-        told, now = self.told, time.monotonic()
-        told.steps = self.stage.steps
-        if told.steps < told.asked:
+        facts, now = self.facts, time.monotonic()
+        facts.steps = self.stage.steps
+        if facts.steps < facts.asked:
             return
         if not self._reached:
             self._reached = now
-            told.to_steps = now - self._began
+            facts.to_steps = now - self._began
             self.cutter.reached(time.perf_counter())
-            told.saves, told.resumes = saves_and_resumes()
+            facts.saves, facts.resumes = saves_and_resumes()
         waited = now - self._reached
-        seen = told.evaluations > 0 and (bool(told.saved) or not told.saves)
+        seen = facts.evaluations > 0 and (bool(facts.saved) or not facts.saves)
         # A quick script is watched a little longer: some faults show only when a second evaluation comes.
-        enough = told.cut or told.evaluations >= _SEVERAL or waited > _A_WHILE
+        enough = facts.cut or facts.evaluations >= _SEVERAL or waited > _A_WHILE
         self._due = (seen and enough) or waited > _PATIENCE
 
     def _read_the_script(self) -> None:
         frames = list(user_frames())
-        told = self.told
-        told.stated = stated(frames)
-        told.epochs, told.planned_steps = planned(frames)
+        facts = self.facts
+        facts.stated = stated(frames)
+        facts.epochs, facts.planned_steps = planned(frames)
 
     def _begin_trials(self) -> None:
-        told = self.told.overfit
-        told.why_not = self._no_trials()
-        if told.why_not:
+        facts = self.facts.overfit
+        facts.why_not = self._no_trials()
+        if facts.why_not:
             self.child.done()
         (optimizer,) = self.optimizers.values()
         self.trials = Trials(list(self.roots.values()), optimizer)
@@ -276,40 +274,40 @@ class Loop:
         shown = str(place)
         counts = {count + more for _, count in loop_counters(list(user_frames())) for more in (0, 1)}
         numbered = any(int(digits) in counts for digits in re.findall(r"\d{1,9}", place.stem))
-        self.told.saved.append(Saved(shown, size, seconds, self.stage.steps, numbered))
+        self.facts.saved.append(Saved(shown, size, seconds, self.stage.steps, numbered))
 
     # -- the end --------------------------------------------------------------------------
 
     def finish(self) -> None:
-        told = self.told
-        told.overfit = self.trials.told if self.trials is not None else told.overfit
-        if not told.overfit.tried and not told.overfit.why_not:
-            told.overfit.why_not = "the script ended before that"
-        told.chains = self.chains.chains()
-        told.loaders = [known for _, known in self._loaders.values()]
-        told.schedules = list(self._schedules.values())
-        told.peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        facts = self.facts
+        facts.overfit = self.trials.result if self.trials is not None else facts.overfit
+        if not facts.overfit.tried and not facts.overfit.why_not:
+            facts.overfit.why_not = "the script ended before that"
+        facts.chains = self.chains.chains()
+        facts.loaders = [known for _, known in self._loaders.values()]
+        facts.schedules = list(self._schedules.values())
+        facts.peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
             1 if sys.platform == "darwin" else 1024
         )
         if torch.cuda.is_initialized():
-            told.peak_cuda = int(torch.cuda.max_memory_allocated())
+            facts.peak_cuda = int(torch.cuda.max_memory_allocated())
         devices = {str(p.device) for root in self.roots.values() for p in root.parameters()}
-        told.device = ", ".join(sorted(devices))
+        facts.device = ", ".join(sorted(devices))
         timed = self._times[_WARM_UP:]
         if len(timed) >= 3:
             whole, data, forward, backward, optimizer = (
                 statistics.median(c) for c in zip(*timed, strict=True)
             )
-            told.split = Split(whole, data, forward, backward, optimizer, len(timed))
+            facts.split = Split(whole, data, forward, backward, optimizer, len(timed))
             draws = self._draws[-1] - self._draws[_WARM_UP - 1]
-            told.split.batch = whole * len(timed) / draws if draws > 0 else None
+            facts.split.batch = whole * len(timed) / draws if draws > 0 else None
         self.child.save()
         if self._evaluated is not None:
-            told.twice = self._evaluated.again()
+            facts.twice = self._evaluated.again()
         trained = next((loader for loader, known in self._loaders.values() if known.training), None)
         try:
-            told.force = self.looks.finish(trained)
+            facts.force = self.looks.finish(trained)
         except Exception as error:  # noqa: BLE001 - what else is known must still be reported
-            told.faults.append(f"{type(error).__name__}: {error}")
-        told.reads = self.child.openings.reads(trained.dataset) if trained is not None else None
-        told.opened = self.child.openings.folders()
+            facts.faults.append(f"{type(error).__name__}: {error}")
+        facts.reads = self.child.openings.reads(trained.dataset) if trained is not None else None
+        facts.opened = self.child.openings.folders()

@@ -1,7 +1,5 @@
 """Which files the script's own process reads, and which of them one sample is made of. No torch."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from typing import Any

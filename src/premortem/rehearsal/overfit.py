@@ -2,8 +2,6 @@
 must bring it down, unless the gradients are not those of this loss.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any
@@ -22,7 +20,7 @@ class Trials:
     """Each turn is one turn of the script's own loop, from one optimizer step to the next."""
 
     def __init__(self, models: list[torch.nn.Module], optimizer: Any) -> None:
-        self.told = Overfit(tried=True)
+        self.result = Overfit(tried=True)
         self.over = False
         self._optimizer = optimizer
         self._tensors = [t for m in models for t in (*m.parameters(), *m.buffers())]
@@ -37,7 +35,7 @@ class Trials:
         self._begin_trial()
 
     def _begin_trial(self) -> None:
-        self.told.rates.append(_RATES[len(self.told.rates)])
+        self.result.rates.append(_RATES[len(self.result.rates)])
         self._losses = []
         with torch.no_grad():
             for tensor, kept in zip(self._tensors, self._copies, strict=True):
@@ -48,16 +46,16 @@ class Trials:
         self._window.append(value)
 
     def stepping(self) -> None:
-        factor = self.told.rates[-1]
+        factor = self.result.rates[-1]
         for group in self._optimizer.param_groups:
             self._rates.append((group, group["lr"]))
             group["lr"] = group["lr"] * factor
-        if not self._losses and len(self.told.rates) == 1:
+        if not self._losses and len(self.result.rates) == 1:
             held = [p.grad for group in self._optimizer.param_groups for p in group["params"]]
             squares = [
                 float(g.detach().float().pow(2).sum()) for g in held if g is not None and not g.is_sparse
             ]
-            self.told.gradient = math.sqrt(sum(squares))
+            self.result.gradient = math.sqrt(sum(squares))
 
     def stepped(self) -> None:
         for group, rate in self._rates:
@@ -65,20 +63,20 @@ class Trials:
         self._rates.clear()
         self._losses.append(sum(self._window))
         self._window.clear()
-        self.told.steps += 1
+        self.result.steps += 1
         self._judge()
         restore_chance(self._chance)
 
     def _judge(self) -> None:
-        told, first = self.told, self._losses[0]
-        if told.first is None:
-            told.first = first
+        result, first = self.result, self._losses[0]
+        if result.first is None:
+            result.first = first
         later = [loss for loss in self._losses[1:] if math.isfinite(loss)]
-        told.best = min([*later, *([told.best] if told.best is not None else [])], default=None)
-        if told.best is not None and told.best < first - _CLEAR * abs(first):
+        result.best = min([*later, *([result.best] if result.best is not None else [])], default=None)
+        if result.best is not None and result.best < first - _CLEAR * abs(first):
             self.over = True
         elif len(self._losses) > _TURNS:
-            if len(told.rates) == len(_RATES):
-                self.over = told.enough = True
+            if len(result.rates) == len(_RATES):
+                self.over = result.enough = True
             else:
                 self._begin_trial()

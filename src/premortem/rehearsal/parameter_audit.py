@@ -1,7 +1,5 @@
 """The chain of custody of each parameter group, gathered from the events of the watched steps."""
 
-from __future__ import annotations
-
 from premortem.events import Custody, EvaluationEnded, Event, Link, ModelSeen, OptimizerBuilt, WeightsSeen
 from premortem.rehearsal.observations import Chain
 

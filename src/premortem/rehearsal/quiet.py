@@ -1,7 +1,5 @@
 """Diagnoses that a rehearsal cannot make."""
 
-from __future__ import annotations
-
 # It runs in a temporary folder, for a few steps.
 ALWAYS = frozenset(
     {

@@ -1,7 +1,5 @@
 """What the script's own variables say: how many epochs, what is accumulated, how many workers."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import dataclasses

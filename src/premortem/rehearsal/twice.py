@@ -1,7 +1,5 @@
 """The same batch through the evaluated model twice: is it the same?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -32,10 +30,10 @@ class Evaluated:
         self.modes = [(module, module.training) for module in root.modules()]
 
     def again(self) -> Twice:
-        told = Twice(tried=True)
+        result = Twice(tried=True)
         for module, mode in self.modes:
             module.training = mode
-        told.noisy = [
+        result.noisy = [
             name or "the model"
             for name, module in self.root.named_modules()
             if module.training and isinstance(module, _NOISY)
@@ -48,15 +46,15 @@ class Evaluated:
                 second = outputs(self.root(*self.args, **self.kwargs))
         except Exception as error:  # noqa: BLE001 - a model that cannot be called again by others
             return Twice(why_not=f"the model could not be called again ({type(error).__name__})")
-        told.same = all(torch.equal(a, b) for a, b in zip(first, second, strict=False))
-        if not told.same:
+        result.same = all(torch.equal(a, b) for a, b in zip(first, second, strict=False))
+        if not result.same:
             apart = [
                 (a.double() - b.double()).abs().max()
                 for a, b in zip(first, second, strict=False)
                 if a.numel()
             ]
-            told.difference = float(max(apart, default=torch.tensor(0.0)))
-        return told
+            result.difference = float(max(apart, default=torch.tensor(0.0)))
+        return result
 
 
 def outputs(thing: Any) -> list[torch.Tensor]:

@@ -4,17 +4,14 @@ What is not plain (a class of the user's that holds tensors) is kept by its fiel
 object of that class, which the script itself provides when it draws a batch.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from premortem.changes.batches import PLAIN
-
 _DEPTH = 12
+_PLAIN = (str, int, float, bool, type(None))
 
 
 def pack(thing: Any, name: str, tensors: dict[str, torch.Tensor], depth: int = 0) -> Any:
@@ -25,7 +22,7 @@ def pack(thing: Any, name: str, tensors: dict[str, torch.Tensor], depth: int = 0
     if type(thing).__name__ == "ndarray" and thing.dtype.kind in "fiub":
         tensors[name] = torch.from_numpy(thing.copy())
         return {"array": name}
-    if isinstance(thing, PLAIN):
+    if isinstance(thing, _PLAIN):
         return {
             "value": thing.hex() if isinstance(thing, float) else thing,
             "float": isinstance(thing, float),

@@ -7,8 +7,6 @@ Nothing here imports torch, and the run pays for one question in each step while
 run, also when that is killed, and it is the first that the machine ends when memory runs out.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -176,7 +174,7 @@ class Autopsies:
 
 
 def available() -> int | None:
-    """Bytes of memory that could be used; None where that is not told."""
+    """Bytes of memory that could be used; None where the system does not say."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

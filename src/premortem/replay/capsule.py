@@ -8,7 +8,7 @@
 safetensors holds numbers and nothing else, so a capsule from a stranger can be read: it cannot run code here. But
 capsule.json names a command, and a replay starts it: only with a signature of one's own, or when asked to. Its checksums
 make the signature one of all the files. Whoever checks a capsule hands on the digest of its capsule.json, and whoever reads
-it next takes no other: nobody can exchange it in between.
+it next takes no other: it cannot be exchanged in between.
 The folder is written under another name and renamed when it is complete, so there is never half a capsule.
 """
 

@@ -45,14 +45,14 @@ class Capsules:
         self.folder = folder
         self.argv = argv
         self.cwd = cwd
-        self.promised = promised  # told at once where it will be,
+        self.promised = promised  # called at once with where it will be,
         self.written = written  # ... and at the end of a step that it is there,
         self.withdrawn = withdrawn  # ... or that it will never be
         self.most = int((most_mib if most_mib is not None else _limit()) * (1 << 20))
         self.count = 0
         self._last = -9
         self._threads: list[threading.Thread] = []
-        self._stored: deque[Path] = deque()  # written, and not yet told
+        self._stored: deque[Path] = deque()  # written, and not yet reported
         self._failed: deque[Path] = deque()
         self.guard = getattr(attachment, "guard", None)
         if self.guard is not None:
@@ -68,7 +68,7 @@ class Capsules:
         self._write(refusal.optimizer, refusal.key, refusal.step, refusal.reason)
 
     def _before_step(self, optimizer: Any, track: Any) -> None:
-        """The step is going to happen. What is wrong with it all the same? CPU only: nobody waits for a device."""
+        """The step is going to happen. What is wrong with it all the same? CPU only: no device is waited for."""
         if self.attachment.optimizers.was_refused:
             return  # the guard tells that
         step = self.attachment.session.step + 1

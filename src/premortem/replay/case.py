@@ -1,7 +1,5 @@
 """The failure under investigation, and what came of one change of the step."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,7 +66,7 @@ class Case:
 
     @property
     def rank(self) -> int | None:
-        """Of several, the one where it was born, or the only one whose loss is broken; None when nobody can tell."""
+        """Of several, the one where it was born, or the only one whose loss is broken; None when it is not known."""
         known = (self.certificate or {}).get("rank")
         broken = [rank for rank, part in enumerate(self.plain.parts) if not part.loss_finite]
         return known if known is not None else broken[0] if len(broken) == 1 else None

@@ -177,18 +177,18 @@ def plain_name(name: str) -> str:
 
 def _models(attachment: Attachment, window: Window, state: Tensors, notes: list[str]) -> list[Any]:
     before = dict(zip(window.buffers, window.copies, strict=True))
-    told: list[Any] = []
+    models: list[Any] = []
     for index, model in enumerate(attachment.models.known.values()):
         module = model.module()
         if module is None:
-            told.append(None)
+            models.append(None)
             continue
         for name, parameter in module.named_parameters():
             state[f"model/{index}/{plain_name(name)}"] = parameter
         for name, buffer in module.named_buffers():
             state[f"model/{index}/{plain_name(name)}"] = before.get((model.key, name), buffer)
-        told.append({"name": model.name, "kind": type(module).__name__, "training": module.training})
-    return told
+        models.append({"name": model.name, "kind": type(module).__name__, "training": module.training})
+    return models
 
 
 def _buffer(attachment: Attachment, broken: tuple[int, str]) -> dict[str, str]:
@@ -204,11 +204,11 @@ def _optimizers(attachment: Attachment, state: Tensors) -> list[Any]:
         if (module := model.module()) is not None
         for parameter in module.parameters()
     }
-    told: list[Any] = []
+    optimizers: list[Any] = []
     for index, track in enumerate(attachment.optimizers.tracks.values()):
         optimizer = track.optimizer()
         if optimizer is None:
-            told.append(None)
+            optimizers.append(None)
             continue
         scalars: dict[str, Any] = {}
         for place, parameter in enumerate(held(optimizer)):
@@ -223,8 +223,8 @@ def _optimizers(attachment: Attachment, state: Tensors) -> list[Any]:
             {name: _plain(value) for name, value in group.items() if name != "params" and _is_plain(value)}
             for group in optimizer.param_groups
         ]
-        told.append({"kind": type(optimizer).__name__, "groups": groups, "scalars": scalars})
-    return told
+        optimizers.append({"kind": type(optimizer).__name__, "groups": groups, "scalars": scalars})
+    return optimizers
 
 
 def held(optimizer: Any) -> list[torch.Tensor]:
@@ -248,12 +248,12 @@ def _draw(index: int, draw: Draw, data: Tensors, notes: list[str]) -> dict[str, 
 
 def _calls(attachment: Attachment, window: Window, data: Tensors) -> list[Any]:
     order = {key: index for index, key in enumerate(attachment.models.known)}
-    told = []
+    calls = []
     for i, call in enumerate(window.calls):
         for j, tensor in enumerate(call.tensors):
             data[f"call/{i}/{j}"] = tensor
-        told.append({"model": order.get(call.model, -1), "grad": call.grad, "tensors": len(call.tensors)})
-    return told
+        calls.append({"model": order.get(call.model, -1), "grad": call.grad, "tensors": len(call.tensors)})
+    return calls
 
 
 def random_state(state: Random | None, name: str, data: Tensors) -> dict[str, Any] | None:
@@ -276,13 +276,13 @@ def _scaler(attachment: Attachment) -> dict[str, Any] | None:
 
 
 def _schedulers(attachment: Attachment) -> list[Any]:
-    told = []
+    schedulers = []
     for key in sorted(attachment.schedulers.told):
         scheduler = attachment.session.schedulers.object(key)
         if scheduler is not None:
             state = {k: _plain(v) for k, v in vars(scheduler).items() if _is_plain(v)}
-            told.append({"kind": type(scheduler).__name__, "state": state})
-    return told
+            schedulers.append({"kind": type(scheduler).__name__, "state": state})
+    return schedulers
 
 
 def _position(attachment: Attachment, key: int) -> int:
@@ -299,7 +299,7 @@ def _ranks(optimizer: Any) -> dict[str, Any] | None:
         "ranks": dist.get_world_size(),
         "sharded": any(in_pieces(parameter) for parameter in held(optimizer)),
         "told": processes.place(os.environ)
-        is not None,  # by variables, as torchrun's: so it can be told again
+        is not None,  # by variables, as torchrun's: so the same variables can be set again
     }
 
 

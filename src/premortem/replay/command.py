@@ -1,7 +1,5 @@
 """`premortem replay`: its options, and the page it ends with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,10 +51,9 @@ def call(tokens: Sequence[str]) -> int:
     if options.device not in {None, "cpu"}:
         raise UsageError(f"a replay cannot move a script to `{options.device}`; there is --device cpu")
 
-    from rich.console import Console as Terminal
-
     from premortem.replay import director, page
     from premortem.replay.rank_capsules import found, newest
+    from premortem.terminal import pages
     from premortem.terminal.interruption import exit_code
     from premortem.terminal.progress import progress
 
@@ -74,7 +71,7 @@ def call(tokens: Sequence[str]) -> int:
                 shown=shown,
             )
         )
-    page.show(done, Terminal(highlight=False, markup=False, emoji=False, quiet=options.quiet))
+    page.show(done, pages.terminal(quiet=options.quiet, width=None))
     record = page.record(done, capsule)
     if options.json is not None:
         private.write_text(options.json, record)

@@ -1,7 +1,5 @@
 """How a run was started, and on what: enough to start it again, and nothing that is secret."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -2,8 +2,6 @@
 had to say.
 """
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable
@@ -28,7 +26,7 @@ class Ended(NamedTuple):
 def launch(
     run: ScriptRun, order: Order, seconds: float, heard: Callable[[dict[str, Any]], None] | None = None
 ) -> Ended:
-    """One run of the script, on as many processes as there are capsules. `heard` is told what they are trying."""
+    """One run of the script, on as many processes as there are capsules. `heard` is called with what they are trying."""
     began = time.time()
     if order.alone:
         ran = run.go(order.to_json(), seconds, heard=heard)

@@ -1,4 +1,4 @@
-"""What the director tells the process that runs the script again, and what such processes have told so far."""
+"""What the director tells the process that runs the script again, and what such processes have reported so far."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The one page that a replay ends with, for a person and as JSON."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import asdict

@@ -4,8 +4,6 @@ A signature says who wrote a capsule, not what lies on the disk now. The command
 folder must still be the one of the run: not a link to another place, and not of an owner who came later.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

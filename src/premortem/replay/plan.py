@@ -1,10 +1,8 @@
 """The plan of a replay: reproduce, look through the microscope, then change one thing at a time.
 
 It is written as a generator: it yields a trial and is sent what came of it. The script may end, and be launched
-again, between any two; then the plan is made anew and told what is known, which brings it to the same point.
+again, between any two; then the plan is made anew and given what is known, which brings it to the same point.
 """
-
-from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -121,7 +119,7 @@ def _tried(cls: type[changes.Change], case: Case) -> Trials:
 
 
 def unborn(certificate: dict[str, Any] | None) -> bool:
-    """Nobody has seen the operation that made it."""
+    """The operation that made it was not seen."""
     return certificate is None or certificate["stage"] in ("data", "weights")
 
 

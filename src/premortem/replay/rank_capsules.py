@@ -6,8 +6,6 @@ RUN/rank-1/capsules/step-5       ...
 RUN/rank-1/run-2/capsules/...    after torchrun has started the ranks anew
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Every rank and the director join the same results by this one rule, so all of th
 must be so: a trial contains the script's collectives, and a rank that made another one would wait for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -68,11 +66,11 @@ def _union(names: Any) -> list[str]:
 
 def _said(sentences: Sequence[Sequence[str]]) -> list[str]:
     """What all ranks say is said once; else it is said who says it."""
-    told = []
+    lines = []
     for sentence in _union(sentences):
         ranks = [rank for rank, own in enumerate(sentences) if sentence in own]
-        told.append(sentence if len(ranks) == len(sentences) else f"{named(ranks)}: {sentence}")
-    return told
+        lines.append(sentence if len(ranks) == len(sentences) else f"{named(ranks)}: {sentence}")
+    return lines
 
 
 def named(ranks: Sequence[int]) -> str:
@@ -96,9 +94,9 @@ def _born(results: Sequence[Result]) -> dict[str, Any] | None:
         for rank, each in enumerate(results)
         if each.certificate is not None and not (broken and each.loss_finite)
     ]
-    # Memory that nobody was seen to fill is memory into which others have sent.
+    # Memory that no operation was seen to fill is memory into which other ranks have sent.
     born = [(r, c) for r, c in seen if c["stage"] not in ("data", "weights") and c["op"] != "empty"]
-    if not broken:  # then what came from outside, and is nobody's variable, has come from another rank
+    if not broken:  # then what came from outside, and is not a variable, has come from another rank
         seen = [(r, c) for r, c in seen if c["stage"] == "data" and c["what"] != "input"]
     known = born or seen
     if not known:

@@ -168,7 +168,7 @@ class Recorded:
             tensor.copy_(values)
 
     def _companions(self) -> None:
-        """Without a loader nobody knows what belongs to the batch; variables with as many rows do."""
+        """Without a loader it is not known what belongs to the batch; variables with as many rows do."""
         done = {tensor.data_ptr() for tensor, _ in self._undo}
         for tensor in variables_with(self._sizes[0]) if len(self._sizes) == 1 else ():
             if tensor.data_ptr() not in done:

@@ -51,7 +51,7 @@ class Finished(SystemExit):
 
 
 class Stage:
-    """`next_trial` is told what came of a trial, and says what to do next; None ends the script."""
+    """`next_trial` is called with what came of a trial, and returns what to do next; None ends the script."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Stage:
         if (self.capsule.manifest.get("ranks") or {}).get("sharded"):
             self._policies.install(session)
         if self._whole is not None:
-            # What a worker makes is seen by nobody: the data is made in this process.
+            # What a worker makes is not seen, so the data is made in this process.
             session.patch(DataLoader, "_get_iterator", self._wrap_iterator)
             self._whole.__enter__()
 

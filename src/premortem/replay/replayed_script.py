@@ -7,8 +7,6 @@ Where several ranks made the step, there is such a process for each of them. Aft
 the others, and all go on from the same joint one.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import traceback
@@ -62,7 +60,7 @@ class Child:
             self.tell(result=result)
 
     def _uncaught(self, kind: Any, error: BaseException, trace: Any) -> None:
-        """Goes to the script's own output; the line is told with the result."""
+        """Goes to the script's own output; the line goes with the result."""
         traceback.print_exception(kind, error, trace)
 
     # -- when torch is there --------------------------------------------------------------
@@ -148,6 +146,6 @@ def play(played: Played) -> None:
     child = Child(played)
     try:
         child.run()
-    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
+    except Exception as error:  # noqa: BLE001 - a bug of ours must be reported, not lost in the script's output
         child.tell(problem=f"the replay itself failed ({type(error).__name__}: {error})")
         traceback.print_exc()

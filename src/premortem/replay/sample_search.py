@@ -1,7 +1,5 @@
 """Which samples of the batch it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Any
 

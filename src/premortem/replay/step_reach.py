@@ -1,7 +1,5 @@
 """How a change reaches into the repeated step, and what else is set for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any

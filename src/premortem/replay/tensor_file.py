@@ -5,8 +5,6 @@ lock, and the checksum is taken on the way, so that nothing is read again. A blo
 another thread's team of workers beside the training's would slow both down by much more than their work.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

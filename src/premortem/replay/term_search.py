@@ -1,7 +1,5 @@
 """Which term of the loss it takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from premortem.changes import Change

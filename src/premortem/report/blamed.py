@@ -1,7 +1,5 @@
 """What the newest run of a project has found in a file, at the lines as they stand now: for editors."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +9,7 @@ from premortem.errors import PremortemError
 from premortem.findings import Finding
 from premortem.journal import Run, schema
 from premortem.journal.folders import HOME
-from premortem.report.find import written
+from premortem.report.find import started, written
 from premortem.report.finding_view import roots, source
 
 Found = tuple[list[Finding], dict[str, str]]  # findings, and the files as they were
@@ -38,7 +36,7 @@ class Blamed:
 
     def _newest(self, project: Path) -> Found:
         try:
-            journal = max((project / HOME / "runs").glob(f"*/{schema.FILE}"), key=written, default=None)
+            journal = max((project / HOME / "runs").glob(f"*/{schema.FILE}"), key=started, default=None)
             if journal is None:
                 return [], {}
             key = journal, written(journal)

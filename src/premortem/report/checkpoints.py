@@ -1,7 +1,5 @@
 """Checkpoints of a run: what was saved, what became of it, and what is safe where."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Two runs side by side: the step where they begin to differ, and what is different."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,12 +1,12 @@
 """Which run is meant: a folder, a journal, or nothing, which is the newest run started here."""
 
-from __future__ import annotations
-
+import calendar
+import time
 from pathlib import Path
 
 from premortem.errors import UsageError
 from premortem.journal import schema
-from premortem.journal.folders import HOME
+from premortem.journal.folders import HOME, STAMP
 
 
 def journal_of(given: str | None) -> Path:
@@ -36,9 +36,19 @@ def newest(runs: Path) -> Path:
     found = list(runs.glob(f"*/{schema.FILE}"))
     if not found:
         raise UsageError("no run was made here yet; which one? premortem report RUN")
-    return max(found, key=written)
+    return max(found, key=started)
+
+
+def started(journal: Path) -> float:
+    """As the run's folder is named; one that has another name is as old as what it holds."""
+    try:
+        return calendar.timegm(time.strptime(journal.parent.name.partition("-")[0], STAMP))
+    except ValueError:
+        return written(journal)
 
 
 def written(journal: Path) -> float:
-    """What was written last lies beside the journal until SQLite has tidied up."""
-    return max(file.stat().st_mtime for file in journal.parent.glob(f"{journal.name}*"))
+    """What was written last lies beside the journal until SQLite has tidied up. Who only reads leaves empty files there."""
+    beside = journal.with_name(f"{journal.name}-wal")
+    there = [file.stat() for file in (journal, beside) if file.exists()]
+    return max((each.st_mtime for each in there if each.st_size), default=0.0)

@@ -1,7 +1,5 @@
 """A finding with all that belongs to it: the line in its place, the evidence, the remedy, the page of its diagnosis."""
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Layers over time as a picture: a row for each layer, a column for each audit."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What flowed into the models: one table for each stream, with a small histogram for each column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What runs of this folder have found under a code: the newest one that has anything of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

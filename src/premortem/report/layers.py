@@ -1,7 +1,5 @@
 """Layers over time: what audits measured, as a table of numbers that can be coloured."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeVar

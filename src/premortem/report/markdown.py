@@ -1,7 +1,5 @@
 """The same for a pull request or an issue: Markdown, with curves as lines of text."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence

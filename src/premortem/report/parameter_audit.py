@@ -1,7 +1,5 @@
 """Chain of custody: loss → gradient → owner → moved, and where it breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

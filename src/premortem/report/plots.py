@@ -1,7 +1,5 @@
 """Plots of a page: Bokeh's, whose JavaScript comes with its Python package. Colours of text and grid are the page's."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """How it is known that a finding is right: a replay, an experiment of `premortem why`, or what the run itself measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

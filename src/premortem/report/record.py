@@ -1,7 +1,5 @@
 """A run as JSON, for other programs: what was found, in the form of FILE.json, and what the pages show besides."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict

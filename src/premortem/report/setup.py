@@ -1,7 +1,5 @@
 """What was trained, with what and on what, and how it was started."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

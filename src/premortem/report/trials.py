@@ -1,7 +1,5 @@
 """What `premortem why` has found out about a run: the questions with their answers, and the curves of all trials."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """`premortem report`: which run, which form, and where it goes."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

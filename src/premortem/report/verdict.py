@@ -1,7 +1,5 @@
 """The run in one sentence, and how it ended."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time
@@ -11,8 +9,9 @@ from typing import Any, NamedTuple
 
 from premortem.amounts import count
 from premortem.files import run_requests
-from premortem.findings import Certainty, Severity, tally
+from premortem.findings import Certainty, Finding, Severity, tally
 from premortem.report import words
+from premortem.report.find import written
 from premortem.report.finding_view import FindingView, worst
 
 QUIET = 60.0  # seconds without a word, after which a run whose process cannot be asked counts as over
@@ -44,9 +43,8 @@ def _sentence(
             Certainty.MEASURED: "",
             Certainty.SUSPECTED: "probably ",
         }[finding.certainty]
-        begun = f" from step {finding.step:,} on" if finding.step else ""
         if severity is Severity.ERROR:
-            return f"This run is {certain}broken{begun}: {words.headline(finding.message)}"
+            return f"This run is {certain}broken{_begun(finding)}: {words.headline(finding.message)}"
         return f"This run deserves a look: {words.headline(finding.message)}"
     if not steps:
         return _nothing_trained(meta)
@@ -55,6 +53,14 @@ def _sentence(
         what = f"`{meta.get('error')}`" if meta.get("error") else "an exception"
         return f"Nothing was wrong with the training in {count(steps, 'step')}; the script ended with {what}."
     return f"Nothing wrong was seen in {count(steps, 'step')}."
+
+
+def _begun(finding: Finding) -> str:
+    """Where it began, as far as that is known: a mistake of the loop was there before the step at which it showed."""
+    known = finding.evidence.get("first_step")
+    if known is None and finding.family.startswith(("numerics", "exploding")):
+        known = finding.step
+    return f" from step {known:,} on" if isinstance(known, int) and known else ""
 
 
 def _nothing_trained(meta: Mapping[str, Any]) -> str:
@@ -92,8 +98,7 @@ def ending(meta: Mapping[str, Any], journal: Path) -> str:
 def alive(meta: Mapping[str, Any], journal: Path) -> bool:
     try:
         if meta.get("host", platform.node()) != platform.node():  # written elsewhere: only its file shows it
-            files = journal.parent.glob(f"{journal.name}*")
-            return time.time() - max(file.stat().st_mtime for file in files) < QUIET
+            return time.time() - written(journal) < QUIET
         os.kill(int(meta["pid"]), 0)
     except PermissionError:
         return True

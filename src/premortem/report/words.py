@@ -1,7 +1,5 @@
 """Numbers, sizes and times as a person writes them."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

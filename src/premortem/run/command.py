@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem import policy, settings
-from premortem.command_line import Parser, silencing, split
+from premortem.command_line import Parser, silencing
 from premortem.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def parser() -> Parser:
 
 
 def call(tokens: Sequence[str]) -> int:
-    known = parser()
-    command = split(known, tokens)
-    options = settings.defaults(known, "run", command.folder).parse(command.options)
+    options, command = settings.asked(parser(), "run", tokens)
     if command.module and (not command.target or command.target.startswith("-")):
         raise UsageError("`-m` needs the name of a module: premortem run -m package.module")
     if not command.target:
@@ -150,6 +148,7 @@ def call(tokens: Sequence[str]) -> int:
             target=command.target,
             module=command.module,
             argv=command.argv,
+            given=command.options,
             findings=options.findings,
             policy=options.policy,
             quiet=options.quiet,

@@ -1,7 +1,5 @@
 """The detectors of a run and the facts they share: each event goes to those that listen to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 

@@ -3,8 +3,6 @@
 All of it is read from the host's memory: nothing here waits for a device, and nothing imports torch.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

@@ -1,7 +1,5 @@
 """The findings of a run so far: each once, with the capsule and the proof that belong to it, and folded to root causes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -88,8 +86,13 @@ class FoundSoFar:
         """Whether running that step again would show anything new."""
         failures = [f for f in self.shown if f.evidence.get("capsule")]
         about = [f for f in failures if f.evidence["capsule"] == str(capsule)]
+        if any(f.evidence.get("indices") for f in about) and not self._run_again(capsule):
+            return True  # whether the step is finite without these samples, so that the run can go on without them
         # Of a failure that no finding is about, the one before it is taken to be the cause.
         return not any(f.certainty is Certainty.PROVED and f.evidence.get("op") for f in about or failures)
+
+    def _run_again(self, capsule: Path) -> bool:
+        return any(proof.get("capsule") == str(capsule) for proof in self._proofs)
 
     def count_the_rest(self) -> list[str]:
         """The last finding at a place where there were too many says how many more there were."""

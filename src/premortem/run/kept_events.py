@@ -1,7 +1,5 @@
 """The events that a journal keeps."""
 
-from __future__ import annotations
-
 from premortem import events
 
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.

@@ -8,8 +8,6 @@
 A bug of premortem in any of these is written to the journal, and the program does not notice.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

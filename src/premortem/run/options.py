@@ -19,6 +19,7 @@ class RunOptions:
     target: str
     module: bool = False
     argv: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)  # premortem's own options, as they were typed
     findings: Path | None = None
     policy: str = "protect"
     quiet: bool = False

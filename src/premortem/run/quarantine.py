@@ -5,8 +5,6 @@
 A sample is known by the class and the length of its dataset and by its number there; docs/run.md has the fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

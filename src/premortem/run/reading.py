@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +18,8 @@ os.register_at_fork(
     before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
 )
 PATIENCE = 5.0  # seconds that the end of a run waits for it: a large project takes one
+# Where other programs want the processor it may have had next to nothing of it: then a part of the time since it began, at most this.
+SHARE, MOST = 0.1, 30.0
 NICE = 10  # how far behind the training the thread stands, where threads have a priority of their own
 
 # Also where reading failed: events are kept for the effects until something was read.
@@ -31,12 +34,14 @@ class Reading:
         self._thread: threading.Thread | None = None
         self._read: SourceRead | None = None
         self.begun = False
+        self._began = 0.0
 
     def begin(self) -> None:
         """Which modules are imported is asked here, in the thread that imports them."""
         if self.begun:
             return
         self.begun = True
+        self._began = time.monotonic()
         paths = own_files()
         if not paths:
             self._read = _NOTHING
@@ -61,7 +66,7 @@ class Reading:
     def take(self, patience: float = 0.0) -> SourceRead | None:
         """What was read, once; None while it is not there."""
         if self._read is None and patience and self._thread is not None:
-            self._thread.join(patience)
+            self._thread.join(max(patience, min(MOST, SHARE * (time.monotonic() - self._began))))
         read, self._read = self._read, None
         return read
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
+from premortem.files import run_requests
 from premortem.files.findings_file import FindingsFile
 from premortem.findings import Finding, Where
 from premortem.journal import Journal, never_fatal
@@ -21,6 +22,7 @@ from premortem.ranks import descendants
 from premortem.ranks.descendants import Descendants
 from premortem.ranks.processes import LAUNCHED, Ranks, Report, rank_here, union
 from premortem.run.coverage import LookedAt, looked_at
+from premortem.run.going_on import going_on
 from premortem.run.options import RunOptions
 from premortem.terminal.console import Console
 
@@ -46,6 +48,7 @@ class RunReport:
         self._shown: set[tuple[str, Where]] = set()
         self._problems: dict[int, int] = {}  # sentences of each child process that were passed on
         self._rank: int | None = None
+        self._again: tuple[str, str] | None = None  # a sentence and the command that resumes the run
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
 
     @property
@@ -158,7 +161,7 @@ class RunReport:
             missed=self.looked_at().missed,
             silenced=self.watcher.silenced if self.watcher is not None else 0,
             left_out=self.watcher.left_out if self.watcher is not None else [],
-            rescue=rescue,
+            rescue=rescue or self._again,
         )
 
     def _quarantined(self) -> dict[str, Any]:
@@ -183,6 +186,22 @@ class RunReport:
             return None
         own = ["premortem", "run", "--quarantine", os.path.relpath(written), *redaction.argv(self.argv)]
         return f"to go on without {found.shown()}:", shlex.join(own)
+
+    def find_out_how_to_go_on(self, ending: Ending) -> None:
+        """The command that resumes a run which a signal, a deadline or a person ended; asked before the watcher leaves."""
+        safe = self.watcher.safekeeping if self.watcher is not None else None
+        asked = ending.reason == "interrupted" or ending.message.startswith((run_requests.REASON, "PM328"))
+        if safe is None or not asked:
+            return
+        script = None if self.options.module else Path(self.options.target)
+        seen = safe.attachment
+        models, optimizers = seen.in_training()
+        keys = [seen.session.optimizers.of(each) for each in optimizers]
+        scheduled = any(seen.schedulers.of_optimizer(key) for key in keys)
+        found = going_on(script, self.argv, safe.scripts, safe.kept, list(models), scheduled=scheduled)
+        if found is not None:
+            words = ["premortem", "run", *redaction.argv([*self.options.given, *found[1]])]
+            self._again = found[0], shlex.join(words)
 
     def _where_to_read(self, folder: Path) -> Path:
         """The journal with the steps: a child's, where only children have trained."""

@@ -289,6 +289,8 @@ class Supervision:
         with never_fatal("status", self.journal):
             if self._vitals is not None:
                 self._vitals.close()
+        with never_fatal("going on", self.journal):
+            self.report.find_out_how_to_go_on(ending)
         with never_fatal("watcher", self.journal), suppress(Stopped):
             for tee in reversed(self._tees):
                 tee.close()

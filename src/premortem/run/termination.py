@@ -12,9 +12,8 @@ call never gets there, and a run that could be killed must not become one that c
 guard waits a little, and then does it.
 """
 
-from __future__ import annotations
-
 import ctypes
+import inspect
 import os
 import signal
 import sys
@@ -27,6 +26,7 @@ from types import FrameType
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
 GRACE = 3.0  # seconds until the main thread is taken to hang, at least
 PATIENCE = 15.0  # ... and until last words that were begun are taken to hang
+_handler_of = inspect.unwrap(signal.getsignal)  # C's: the other one tries to make an enum of each answer
 
 
 class Termination:
@@ -73,7 +73,7 @@ class Termination:
     def mind_interrupts(self) -> None:
         """From now on there is something to save when Ctrl-C is pressed."""
         if threading.current_thread() is threading.main_thread() and self._pipe is not None:
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            if _handler_of(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, self._handle)
 
     def have_done(self, errand: Callable[[], None]) -> bool:

@@ -3,8 +3,6 @@
 What is found goes to the trial's own folder, where `premortem sweep` reads it with the settings of the trial.
 """
 
-from __future__ import annotations
-
 import atexit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -206,7 +206,8 @@ class Watcher:
             return
         if self.journal is not None:
             self.journal.finding(finding)
-        if self._attachment is not None:
+        # A refused step has its microscope and its autopsy: an audit of a large model costs more than a step.
+        if self._attachment is not None and finding.name != "update-refused":
             self._attachment.alarm()
         shown = self._found.folded(finding)
         if shown is not None:  # else a finding before it explains it

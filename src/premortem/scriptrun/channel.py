@@ -3,8 +3,6 @@
 A result that was sent stays, whatever the script does next and however it ends.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable
@@ -38,7 +36,7 @@ class Channel:
 
 
 class Reader:
-    """What was told so far. A line that is not whole yet is read the next time: the process may be writing, or was killed
+    """What was sent so far. A line that is not whole yet is read the next time: the process may be writing, or was killed
     while it wrote."""
 
     def __init__(self, file: Path, heard: Callable[[dict[str, Any]], None] | None = None) -> None:
@@ -56,9 +54,9 @@ class Reader:
         self._place += len(whole) + len(newline)
         for line in whole.splitlines():
             try:
-                told = untrusted.loads(line.decode())
+                record = untrusted.loads(line.decode())
             except ValueError:
                 continue
-            self.lines.append(told)
+            self.lines.append(record)
             if self.heard is not None:
-                self.heard(told)
+                self.heard(record)

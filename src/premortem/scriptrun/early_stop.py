@@ -6,8 +6,6 @@
 A pass that is cut looks to the script, and to the detectors, as if the loop had been left with `break`. Pure.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 FEW = 4  # batches of an evaluation

@@ -1,7 +1,5 @@
 """No process is left: a script is ended with all that it started, however that was started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

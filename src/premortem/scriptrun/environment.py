@@ -1,7 +1,5 @@
 """The environment of a script that runs apart: premortem can be imported, and nothing is sent anywhere."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

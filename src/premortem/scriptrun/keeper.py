@@ -6,8 +6,6 @@ server stays outside, has one thread, and adopts every process that the script l
 closes, be it because the verb is done, was interrupted or was killed, it ends them all and goes. The keeper goes last.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

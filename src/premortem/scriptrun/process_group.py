@@ -4,8 +4,6 @@ A rank that dies or ends early leaves the others in a collective, where they wou
 after the first has gone.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

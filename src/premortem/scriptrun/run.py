@@ -36,7 +36,7 @@ _ROOMY = "/var/tmp"  # noqa: S108 - a disk as a rule, where /tmp may be memory, 
 _ENOUGH = 2 << 30  # bytes, for what a script writes in a few steps
 _PATIENCE = 10.0  # seconds for the keeper to end what is left
 _SOON = 0.5  # ... to end by itself when nothing is left
-_LISTEN = 0.1  # ... between two looks at what was told
+_LISTEN = 0.1  # ... between two looks at what was sent
 
 
 @dataclass(frozen=True, kw_only=True)

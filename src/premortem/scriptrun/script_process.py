@@ -1,7 +1,5 @@
 """The script's process, right after the fork: into the sandbox, then the plan, then out."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

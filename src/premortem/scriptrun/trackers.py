@@ -1,7 +1,5 @@
 """Trackers and hubs that a variable alone does not silence: a script that names its server, or pushes its model."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from typing import Any

@@ -12,7 +12,7 @@ The command line goes before the file. `premortem config` shows each setting and
 `# premortem: ignore[PM131]` silences a finding on its line.
 """
 
-from premortem.settings.project import Shared, defaults, shared
+from premortem.settings.project import Shared, asked, defaults, shared
 from premortem.settings.silence import Silence, shown
 
-__all__ = ["Shared", "Silence", "defaults", "shared", "shown"]
+__all__ = ["Shared", "Silence", "asked", "defaults", "shared", "shown"]

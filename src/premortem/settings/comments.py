@@ -3,8 +3,6 @@
 `# noqa: PM501` does the same at the end of a line; without a code of premortem it is another tool's business.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize
@@ -25,7 +23,8 @@ class Suppressions:
         self._lines: dict[int, frozenset[str]] = {}
         self._file: frozenset[str] = frozenset()
         self._comments: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
-        if not MARKS.search(data):
+        small = data.lower()
+        if (b"premortem:" not in small and b"noqa" not in small) or not MARKS.search(data):
             return
         text = data.decode("utf-8-sig", errors="replace")
         lines = re.split(r"\r\n|\r|\n", text)

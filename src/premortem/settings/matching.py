@@ -1,7 +1,5 @@
 """Which findings and files a word of the settings means."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from fnmatch import fnmatch

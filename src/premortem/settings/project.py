@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.command_line import Parser, did_you_mean
+from premortem.command_line import Command, Parser, did_you_mean, split
 from premortem.configs.places import Broken, load_toml
 from premortem.errors import UsageError
 from premortem.files import untrusted
@@ -25,6 +25,7 @@ SETTABLE: dict[str, tuple[str, ...]] = {
     "fit": ("device", "seconds", "quick", "quiet"),
     "drill": ("only", "steps", "seconds", "jobs", "quiet"),
     "replay": ("seconds", "quick"),
+    "why": ("minutes", "seeds", "quiet"),
 }
 
 
@@ -48,6 +49,7 @@ class Shared:
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     severity: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+    comments: bool = True  # those of the source silence findings
 
     def words(self) -> tuple[str, ...]:
         """All that name findings."""
@@ -150,6 +152,12 @@ def defaults(parser: Parser, verb: str, start: Path) -> Parser:
         action = parser.options[f"--{key}"]
         parser.set_defaults(**{action.dest: _value(action, value, f"{table.file}: `{key}`")})
     return parser
+
+
+def asked(parser: Parser, verb: str, tokens: Sequence[str]) -> tuple[argparse.Namespace, Command]:
+    """The options of a verb that starts a script, and that script with its arguments."""
+    command = split(parser, tokens)
+    return defaults(parser, verb, command.folder).parse(command.options), command
 
 
 def _value(action: argparse.Action, value: Any, place: str) -> Any:

@@ -4,13 +4,12 @@ A silenced finding is kept with its reason in `evidence["silenced"]`: it still e
 otherwise appear in its place. It is not shown, not counted, and ends no run.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from premortem.findings import Finding, Severity
 from premortem.settings.comments import Suppressions
@@ -34,6 +33,12 @@ class Silence:
         reason = self._reason(finding)
         return finding.with_evidence(**{KEY: reason}) if reason else finding
 
+    def without(self, records: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+        """Findings as JSON, those that are to be silent taken out, and how many these are."""
+        judged = [self.apply(Finding.from_json(record)) for record in records]
+        kept = shown(judged)
+        return [finding.to_json() for finding in kept], len(judged) - len(kept)
+
     def _reason(self, finding: Finding) -> str:
         asked = self._settings
         word = next((word for word in asked.ignore if matches(finding, word)), None)
@@ -47,7 +52,7 @@ class Silence:
         for pattern, words in asked.per_file_ignores.items():
             if matches_path(file, pattern, asked.root) and any(matches(finding, word) for word in words):
                 return f"per-file-ignores {pattern}"
-        if line and _commented(file, line, finding.code, finding.name):
+        if asked.comments and line and _commented(file, line, finding.code, finding.name):
             return "a comment on the line"
         return ""
 

@@ -54,7 +54,8 @@ class ImportHook:
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname != self.name:
-            self.look()
+            if self.name in sys.modules:
+                self.look()
             return None
         return self._from_others(fullname, path, target) if _imported_for_real() else None
 
@@ -65,7 +66,7 @@ class ImportHook:
             return
         spec = _attribute(module, "__spec__")
         if not isinstance(spec, ModuleSpec):
-            return  # a stand-in that somebody has put there
+            return  # a stand-in that another library has put there
         if vars(spec).get("_initializing"):
             self._follow(spec)
         elif type(module).__name__ == "_LazyModule":

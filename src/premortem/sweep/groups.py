@@ -1,7 +1,5 @@
 """Failures of many trials, as the few root causes they are. Pure: trials in, groups out."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

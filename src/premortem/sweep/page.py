@@ -1,7 +1,5 @@
 """A sweep as a person reads it, and as JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trials below a folder, from the journals of their runs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """One trial: what was set, what was found, how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

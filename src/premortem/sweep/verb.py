@@ -1,7 +1,5 @@
 """`premortem sweep`: read the trials, sum them up, show it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

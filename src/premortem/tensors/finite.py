@@ -1,6 +1,4 @@
-"""Whether tensors on a device are finite, as a number that stays there: nobody waits for it."""
-
-from __future__ import annotations
+"""Whether tensors on a device are finite, as a number that stays there, so the host does not wait for it."""
 
 import torch
 

@@ -15,11 +15,8 @@
 Everything goes to stderr, so that stdout stays the script's; a page that was asked for goes where its verb says.
 """
 
-from __future__ import annotations
-
 import io
 import linecache
-import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +27,7 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from premortem import redaction
-from premortem.amounts import count
+from premortem.amounts import count, short
 from premortem.derived.expression import marked
 from premortem.findings import Finding, Severity, Where, tally
 from premortem.terminal.frame import COLOURS, Frame, clean
@@ -117,7 +114,7 @@ class Console:
         if rescue is not None:  # in one piece: it is meant to be copied
             gaps.append(Text(f"    {clean(rescue[1])}", "bold"))
         codes = dict.fromkeys(f.code for f in findings)
-        pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
+        pointers = [f"premortem report {shlex.quote(short(str(journal)))}"] if journal else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
         more = [Text("  " + clean("; ".join(pointers)), "dim")] if pointers else []
         self._print([Text(), verdict, *gaps, *more])
@@ -203,20 +200,11 @@ def _places(children: int, here: bool) -> str:
 
 
 def _place(where: Where) -> str:
-    file = _shorten(where.file) if where.file else ""
+    file = short(where.file) if where.file else ""
     place = f"{file}:{where.line}" if file and where.line else file
     inside = f"module `{where.module}`" if where.module else ""
     which = f"parameter `{where.parameter}`" if where.parameter else ""
     return ", ".join(part for part in (place, inside, which) if part)
-
-
-def _shorten(path: str) -> str:
-    """Relative to the current folder when it lies inside, which terminals can still open."""
-    try:
-        relative = os.path.relpath(path)
-    except (OSError, ValueError):  # the current folder was deleted; another drive
-        return path
-    return path if relative.startswith("..") else relative
 
 
 def evidence_text(evidence: Mapping[str, Any]) -> str:

@@ -1,7 +1,5 @@
 """How a card is drawn, whoever reports: wrapped sentences behind a label, and lines of code with carets under what is to blame."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -3,8 +3,6 @@
 `premortem run` has its own way (`run/termination.py`): there the script is in this process.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

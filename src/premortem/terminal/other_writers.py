@@ -4,8 +4,6 @@ What this process and its forks print passes `logs.Tee`. A program that it start
 that was spawned) has the same terminal, and nobody between.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess

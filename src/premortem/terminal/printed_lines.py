@@ -8,8 +8,6 @@ Both standard streams are read, because `logging` writes to stderr. Lines withou
 evidence and are left out; the time at which a line was logged is not part of it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import threading

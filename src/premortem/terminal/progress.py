@@ -6,8 +6,6 @@
 Everything goes to stderr, so that stdout has the answer alone. Work that ends within a second shows nothing at all.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -10,8 +10,6 @@ has the line erased before its first byte goes out. The line is drawn only where
 been silent for a while, and has not moved the cursor lately: a progress bar has the terminal for itself.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

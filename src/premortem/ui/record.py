@@ -1,7 +1,5 @@
 """The list of runs as JSON. The address of the API has its version, `/api/v1`; keys are added to it and never change."""
 
-from __future__ import annotations
-
 from premortem import __version__
 from premortem.files.plain import dumps
 from premortem.ui.runs import Entry, Listing

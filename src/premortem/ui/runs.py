@@ -3,8 +3,6 @@
 A folder may hold ten thousand. Each call reads for a fraction of a second, newest first, and the next one goes on.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import threading

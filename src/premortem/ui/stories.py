@@ -1,7 +1,5 @@
 """Runs that are being looked at: each journal is read once for each change of it, for all readers."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """`premortem ui`: which folder, which port, and the address with its token."""
 
-from __future__ import annotations
-
 import argparse
 import secrets
 import socket

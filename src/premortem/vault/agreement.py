@@ -8,8 +8,6 @@ A rank resumes only from a checkpoint that every rank could read. By then its st
 deleted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

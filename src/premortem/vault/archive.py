@@ -10,8 +10,6 @@ What was there before a vault's first save, and was not resumed from, is another
     FOLDER/earlier/step-…/          another run's, whose name was wanted; `premortem.resume("FOLDER/earlier", …)`
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import threading

@@ -9,8 +9,6 @@ The draft keeps its target's name, because torch writes a file's name into the f
 rename leaves the old file as it was, and no draft behind. Drafts of a process that was killed are swept later.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import functools

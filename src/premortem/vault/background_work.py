@@ -1,7 +1,5 @@
 """Work on files in the background: checksums of a large file take seconds, and training must not wait."""
 
-from __future__ import annotations
-
 import functools
 import queue
 import threading

@@ -1,7 +1,5 @@
 """Pieces of files."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The calls that belong in a checkpoint, and what each leaves behind here instead of being made."""
 
-from __future__ import annotations
-
 import sys
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """When a run must be over: `9h`, `17:30`, `2026-11-15T17:30`, `slurm`, `kaggle`, `colab`, `auto`."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

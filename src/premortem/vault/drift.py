@@ -1,7 +1,5 @@
 """What has changed around a checkpoint since it was saved: configuration, code, versions, companions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

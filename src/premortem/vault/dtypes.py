@@ -1,7 +1,5 @@
 """How long an element is, and what the formats call its type. Names are torch's, without `torch.`."""
 
-from __future__ import annotations
-
 BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
     "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,

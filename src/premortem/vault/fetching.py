@@ -1,7 +1,5 @@
 """A checkpoint that is only on the mirror: a new machine, a folder that was wiped."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

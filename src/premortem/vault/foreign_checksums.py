@@ -7,8 +7,6 @@ of them; a bit that turns over on the disk changes none. So a file that was chan
 reported.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

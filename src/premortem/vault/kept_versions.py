@@ -8,8 +8,6 @@ A version is a hard link: it costs no time, and no room until the script's own f
 folder is on another file system, versions lie beside the file, in `.premortem`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -6,8 +6,6 @@ epoch = 3                                         plain
 model: a module, optimizer: an optimizer          state dicts
 """
 
-from __future__ import annotations
-
 import posixpath
 import struct
 from collections import Counter

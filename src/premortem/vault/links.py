@@ -1,7 +1,5 @@
 """A second name for the same bytes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

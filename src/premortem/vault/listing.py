@@ -1,7 +1,5 @@
 """The checkpoints of a place, as the names of its files and their manifests show them."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

@@ -4,8 +4,6 @@ Only positive evidence counts: a checksum that stands in the file itself, or a p
 A file with neither is not reported, nor is an odd file that loads as it was written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple

@@ -4,8 +4,6 @@ module.fc.weight  (10, 4)   →   fc.weight  (10, 4)       a wrapper's prefix: r
 fc.weight         (10, 4)   →   fc.weight  (12, 4)       another shape
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

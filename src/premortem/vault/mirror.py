@@ -19,8 +19,6 @@ its spool, and the next mirror with the same spool goes on with it. What is ther
     URL/RUN/step-120/…, URL/RUN/step-120/manifest.json  a folder of the vault, its own manifest last
 """
 
-from __future__ import annotations
-
 import json
 import os
 import posixpath

@@ -4,8 +4,6 @@
  "files": {"best.pt": {"held": "0", "bytes": 4096}}, "about": {"step": 120, "source": "/project/best.pt"}, "put": 1.7e9}
 """
 
-from __future__ import annotations
-
 import stat
 from dataclasses import fields
 from pathlib import Path

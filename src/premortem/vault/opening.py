@@ -1,7 +1,5 @@
 """A path to resume from, whatever it is: a vault, one checkpoint of it, or a stranger's file. Verified first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path

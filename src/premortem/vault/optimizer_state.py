@@ -4,8 +4,6 @@ torch numbers parameters in the order in which the optimizer got them. A model w
 parameters are sorted into other groups, gets the moments of other layers, and nothing says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -10,8 +10,6 @@ not announced in this attempt's store, so it cannot be mixed in.
 What rank 3 has of its own are pieces like all others, called `rank-3.rng`, `rank-3.own.bank`; rank 0's have their plain names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@ vault/step-000001200/manifest.json              a folder with its manifest in it
 epoch=3.ckpt, sharded/, dcp/                    files and folders that others wrote
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from abc import ABC, abstractmethod

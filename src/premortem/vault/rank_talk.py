@@ -1,7 +1,5 @@
 """Values that ranks exchange where all of them are in the same call anyway: a save or a resume of pieces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -5,8 +5,6 @@
 Nothing is written beside the file itself. A record is looked for in this folder and in those above the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 What was put there is read back and compared by checksum; before that it does not count.
 """
 
-from __future__ import annotations
-
 import hashlib
 import posixpath
 from pathlib import Path

@@ -6,8 +6,6 @@ warning      optimizer   lr: the checkpoint has 0.001, the script 0.0003. The ch
 restored     model, optimizer, scheduler, rng
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sized
 from dataclasses import dataclass, field
@@ -85,19 +83,15 @@ class ResumeReport:
 
     def show(self) -> None:
         """Print it on stderr."""
-        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
+
+        from premortem.terminal.pages import terminal
 
         stream = getattr(sys, "stderr", None)
         if stream is None:
             return
-        console = Console(file=stream, highlight=False, markup=False, emoji=False)
-        console = (
-            console
-            if console.is_terminal
-            else Console(file=stream, highlight=False, markup=False, emoji=False, width=_WIDTH)
-        )
+        console = terminal(stream, width=_WIDTH)
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)

@@ -4,8 +4,6 @@ Nothing is changed when the checkpoint does not fit, unless `strict=False` asks 
 a vault and for anybody's `.pt`, `.pth`, `.ckpt`, `.safetensors` or folder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One resume: a checkpoint is compared with what it is to be loaded into, piece by piece, and then loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 

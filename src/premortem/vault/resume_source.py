@@ -4,8 +4,6 @@ Ours says what each part is. In a stranger's file the parts are found by what th
 whose names and shapes they have, a dict with `param_groups` is an optimizer's state.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

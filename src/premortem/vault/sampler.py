@@ -12,8 +12,6 @@ A generator that workers use for augmentation begins anew when a loader is enter
 lies in a process that is gone. Without workers, augmentation draws from the generators that the vault restores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sized
 from typing import Any
 

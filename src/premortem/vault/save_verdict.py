@@ -1,7 +1,5 @@
 """The result of checking what is about to be saved, as plain values that rooms can pass on."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from premortem.events import Site

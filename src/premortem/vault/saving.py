@@ -1,7 +1,5 @@
 """A save that goes on while training does."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from pathlib import Path
 

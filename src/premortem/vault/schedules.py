@@ -1,7 +1,5 @@
 """A scheduler and a gradient scaler that go on: what was set otherwise, how much is left, whether the counts agree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

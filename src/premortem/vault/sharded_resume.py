@@ -4,8 +4,6 @@ Each rank checks its share of the files, and a checkpoint is whole when all of t
 than the rest. torch.distributed.checkpoint reads into each rank the parts of the pieces that it has now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

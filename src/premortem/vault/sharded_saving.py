@@ -8,8 +8,6 @@ No rank ever has a whole parameter. What one rank could not write makes no check
 Ranks take part in the order in which they call `save` and `resume`, so all of them must.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field

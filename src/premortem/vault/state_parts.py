@@ -1,7 +1,5 @@
 """A training taken apart for its checkpoint: what describes it, what is JSON, what is a tensor."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a folder is lost when the machine goes away; reported only on positive evidence."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a checkpoint depends on besides its tensors: versions, code, configuration, random states, companions."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import importlib.metadata

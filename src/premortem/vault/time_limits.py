@@ -1,7 +1,5 @@
 """Calls that may hang for ever."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable

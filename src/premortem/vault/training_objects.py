@@ -7,8 +7,6 @@ A module is taken without its wrappers, so that its names are the same with and 
 A mapping of tensors is a state itself (an EMA kept by hand).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

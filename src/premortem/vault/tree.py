@@ -8,8 +8,6 @@ What JSON has no word for is an object with a `$`. What cannot be written withou
 class) is left out and listed: reading a checkpoint must not run code.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import sys

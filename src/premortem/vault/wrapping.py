@@ -1,7 +1,5 @@
 """Names of weights as the model's author wrote them, whatever it is wrapped in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 # Segments that a wrapper puts into a name.

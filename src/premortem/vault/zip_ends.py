@@ -6,8 +6,6 @@ locator      where the zip64 end is
 end          the same again in short numbers
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ lead out of the archive, are refused before anything is read. `torch.load` skips
 carries; here it is what counts.
 """
 
-from __future__ import annotations
-
 import struct
 import zipfile
 import zlib

@@ -1,7 +1,5 @@
 """What only trials can report."""
 
-from __future__ import annotations
-
 from premortem.cards import Card
 from premortem.findings import Severity
 

@@ -1,7 +1,5 @@
 """Whether a proposal makes the script better, or only the number. Pure."""
 
-from __future__ import annotations
-
 from premortem.why.order import Result
 from premortem.why.yardsticks import loss_lines
 

@@ -1,12 +1,10 @@
 """`premortem why`: its options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, needs_torch, split
+from premortem.command_line import Parser, formatted, needs_torch, silencing
 
 
 def parser() -> Parser:
@@ -25,6 +23,7 @@ def parser() -> Parser:
     add("--json", type=Path, metavar="FILE.json", help="write the result to this file")
     add("--patch", type=Path, metavar="FILE.diff", help="write the fix to this file")
     add("--apply", action="store_true", help="make the fix in the source, if it was verified")
+    silencing(made)
     formatted(made)
     add("--quiet", action="store_true", help="print nothing")
     add("-m", action="store_true", help="the name is a module's, as in `python -m`")
@@ -32,9 +31,7 @@ def parser() -> Parser:
 
 
 def call(tokens: Sequence[str]) -> int:
-    known = parser()
-    command = split(known, tokens)
-    options = settings.defaults(known, "why", command.folder).parse(command.options)
+    options, command = settings.asked(parser(), "why", tokens)
     needs_torch("`premortem why`")
 
     from premortem.why import verb

@@ -1,7 +1,5 @@
 """Unified diffs: read and applied to texts, never to files. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -16,11 +16,12 @@ from typing import Any
 from premortem.changes import RunDescription
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
+from premortem.settings import Silence
 from premortem.terminal.progress import Progress
 from premortem.why import cheating, verdict, yardsticks
 from premortem.why import order as orders
 from premortem.why.order import Order, Result
-from premortem.why.verdict import FAILED, NOTHING, SKIPPED, Row
+from premortem.why.verdict import FAILED, HELPS, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
 
 FEW = 5  # backward passes: of fewer nothing can be said
@@ -28,6 +29,7 @@ _PART = 16  # of the time that one run may take
 _LONGER = 2  # times that is the first run, which is watched: some findings need an epoch or two
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
 _LINES = 12
+_CATCHES_UP = 10  # times as many steps: a rate that is wrong by more needs more of them than the script makes
 _VARIES = 0.1  # of the scale: how well it goes depends on the seed
 # Parts of the steps, and how far above the run as it is, in parts of the scale, a loss ends a trial there.
 _HOPELESS = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.3))
@@ -53,6 +55,7 @@ class WhyOptions:
     jobs: int = 2
     reported: Sequence[dict[str, Any]] = ()  # findings of an earlier run of it
     proposals: Sequence[Proposal] = ()
+    silence: Silence = field(default_factory=Silence)
     shown: Progress = field(default_factory=Progress)
     tell: Callable[[Row, Why], None] = lambda _row, _why: None  # told of each trial as soon as it is known
 
@@ -70,10 +73,12 @@ class Why:
     learns: bool = True
     diverges: bool = False
     findings: list[dict[str, Any]] = field(default_factory=list)  # of the run as it is, errors and warnings
+    silenced: int = 0
     rows: list[Row] = field(default_factory=list)
     verdict: verdict.Verdict | None = None
     seconds: float = 0.0
     interrupted: bool = False
+    to_the_end: bool = False  # the script ends by itself, and these steps are no small part of all
     note: str = ""  # of the sandbox
     patch: dict[str, Any] | None = None
 
@@ -116,6 +121,7 @@ class Director:
             done.tail = first.tail
             return False
         long = first.step_seconds * first.backwards * _PART / self.total
+        done.to_the_end = not first.cut and long <= _CATCHES_UP
         if long > 1:
             first = yardsticks.cut(first, max(FEW, int(first.backwards / long)))
         done.seeds.append(first)
@@ -125,25 +131,33 @@ class Director:
         done.chance = yardsticks.noise(done.sticks, done.seeds)
         done.learns = yardsticks.learns(done.sticks, done.chance, done.seeds)
         done.diverges = any(map(yardsticks.diverges, done.seeds))
-        loud = [each for each in first.findings if each["severity"] in {"error", "warning"}]
+        heard, done.silenced = options.silence.without(first.findings)
+        loud = [each for each in heard if each["severity"] in {"error", "warning"}]
         done.findings = sorted(loud, key=lambda each: each["severity"] != "error")
         known = {name: value for name, value in first.facts.items() if hasattr(RunDescription, name)}
         known["optimizers"] = tuple(known.get("optimizers", ()))
         varies = any(done.chance[stick.name] > _VARIES * stick.scale for stick in done.sticks)
+        known["warming"] = bool(known.get("warming")) and not done.to_the_end
         known["splits"] = bool(known.get("splits")) and (varies or not done.learns)
         done.run = replace(RunDescription(), **known, stuck=not done.learns, diverges=done.diverges)
         return True
 
     def gain_again(self, row: Row, as_is: Result, result: Result) -> float:
-        same = row.learning.same_loss if row.learning is not None else cheating.same_loss(as_is, result)
-        gains = yardsticks.compare(self.done.sticks, self.done.chance, as_is, result, same_loss=same)
+        gains = self._compared(row, as_is, result)
         return next((each.size for each in gains if each.yardstick == row.gain.yardstick), 0.0)
 
     def best(self, row: Row, as_is: Result, result: Result) -> float:
         """The largest gain of a trial that was shorter, as was the run as it is that it is compared with."""
-        same = row.learning is None or row.learning.same_loss
-        gains = yardsticks.compare(self.done.sticks, self.done.chance, as_is, result, same_loss=same)
+        gains = self._compared(row, as_is, result)
         return gains[0].size if gains else 0.0
+
+    def _compared(self, row: Row, as_is: Result, result: Result) -> list[yardsticks.Gain]:
+        learning, done = row.learning, self.done
+        same = learning.same_loss if learning is not None else cheating.same_loss(as_is, result)
+        evaluated = learning is not None and learning.evaluated
+        return yardsticks.compare(
+            done.sticks, done.chance, as_is, result, same_loss=same, evaluated=evaluated
+        )
 
     # -- one trial ------------------------------------------------------------------------
 
@@ -166,9 +180,7 @@ class Director:
         if result.failed:
             row.verdict, row.why = FAILED, result.ended or "it did not end in time"
             return
-        same = row.learning.same_loss if row.learning is not None else cheating.same_loss(done.first, result)
-        gains = yardsticks.compare(done.sticks, done.chance, done.first, result, same_loss=same)
-        verdict.judge(row, gains)
+        verdict.judge(row, self._compared(row, done.first, result))
         if row.learning is None and (how := cheating.cheats(done.first, result)):
             row.verdict, row.why = NOTHING, f"cheats: {how}"
         elif row.learning is None and cheating.only_prints(done.first, result):
@@ -176,7 +188,7 @@ class Director:
             row.why = (
                 "the model learns and answers as before, number for number: only what is printed can differ"
             )
-        elif row.learning is None and not same:
+        elif row.learning is None and not cheating.same_loss(done.first, result):
             row.why = "the loss is another one from the first step on: it was not compared"
         elif result.hopeless:
             row.why = "much worse on the way: ended there"
@@ -199,6 +211,8 @@ class Director:
                 self.gain_again(row, as_is, result)
                 for as_is, result in zip(done.seeds[1:], results[1:], strict=True)
             ]
+            if row.verdict == HELPS and not row.repeated:
+                row.verdict, row.why = NOTHING, verdict.NOT_AGAIN
 
     def together(self, asked: Sequence[Order], words: list[str] | None = None) -> list[Result]:
         if not asked:
@@ -248,6 +262,10 @@ def _plain(run: RunDescription) -> dict[str, Any]:
 def _problem(first: Result) -> str:
     if first.late:
         return "the script made no step in time; give it more with --minutes, or less to do before its first step"
+    if first.backwards < FEW and first.ended.startswith("EOFError"):
+        return "the script reads input, and a trial has none: let it take an argument or a file instead"
+    if 0 < first.backwards < FEW and not first.failed:
+        return f"the script made {first.backwards} training steps and ended; it takes at least {FEW} to compare anything"
     if first.backwards < FEW:
         many = f"made {first.backwards} training steps" if first.backwards else "made no training step"
         return f"the script {many} ({first.ended or 'its process died'})"

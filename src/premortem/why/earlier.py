@@ -1,7 +1,5 @@
 """Runs: an earlier one whose findings are tried first, and the one that the trials have made, kept for `report` and `ui`."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import suppress
 from pathlib import Path

@@ -2,9 +2,9 @@
 
 They decide which changes can matter at all. What premortem reports about the same run comes on top."""
 
-from __future__ import annotations
-
+import copy
 import inspect
+import math
 import random
 import sys
 import weakref
@@ -16,8 +16,9 @@ from torch import nn
 from torch.nn import functional
 from torch.optim.optimizer import Optimizer
 
-from premortem.changes.activation import OPEN_ENDED, SQUASHING, Origins
+from premortem.changes.activation import ERRORS, LAYERS, SOFTMAX_INSIDE, SQUASHING, Origins, are_odd
 from premortem.changes.batches import leaves
+from premortem.changes.epsilon import is_odd
 from premortem.changes.inputs import moments
 from premortem.changes.loss_terms import summands
 from premortem.changes.ownership import reached
@@ -30,9 +31,12 @@ from premortem.why.measuring import Apart, is_sensitive
 
 _LOOKS = 4  # backward passes whose graphs are looked at, and samples that are drawn twice
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_")
+_MATRIX = 2  # dimensions: of fewer, weights are a scale or an offset
 _ROWS = 4  # fewer samples say nothing about a feature
 _FAR, _WIDE, _NARROW = 2.0, 5.0, 0.1  # a mean of so many deviations; a deviation above, or below
 _SAME_RATE = 1e-12
+_RISEN = 1.01  # times the first rate: more is no rounding
+_OTHER = 2.5  # times as large, or as small, as what torch would give a layer
 _LONG = 50  # batches, after which statistics that batch norm keeps are those of the data
 
 
@@ -45,6 +49,11 @@ class Facts:
         self._optimizers: list[weakref.ref[Optimizer]] = []
         self._first_rates: dict[int, float] = {}
         self._origins = Origins()
+        self._sigmoids = Origins()
+        self._scores = 0  # that were looked at
+        self._rates: dict[
+            int, list[float]
+        ] = {}  # by group: the first and the highest that a step was made at, and the last
         self._roots: set[int] = set()
         self._pending = False  # a backward pass since the last step
         self._stepped = False
@@ -78,6 +87,11 @@ class Facts:
             for name in SQUASHING:
                 if hasattr(owner, name):
                     reach.instead(owner, name, self._origins.noting)
+        for owner in (reach.torch, torch.Tensor, functional):
+            reach.instead(owner, "sigmoid", self._sigmoids.noting)
+            reach.instead(owner, "log_softmax", self._scored)
+        for name in LAYERS:
+            reach.instead(functional, name, self._layer)
         for name in WATCHED:
             if hasattr(functional, name):
                 reach.instead(functional, name, self._compared(name))
@@ -106,6 +120,8 @@ class Facts:
         for group in optimizer.param_groups:
             self._first_rates[id(group)] = float(group.get("lr", 0.0))
             self.more("weight_decay", float(group.get("weight_decay") or 0.0))
+            if is_odd(group):
+                self.note("odd_settings")
 
     def _held(self) -> list[Any]:
         optimizers = [each() for each in self._optimizers]
@@ -130,8 +146,11 @@ class Facts:
     def _step(self, step: Callable[[], Any], optimizer: Any) -> Any:
         for group in optimizer.param_groups:
             first = self._first_rates.get(id(group))
-            if first is not None and abs(float(group.get("lr", first)) - first) > _SAME_RATE:
+            rate = float(group.get("lr", first or 0.0))
+            if first is not None and abs(rate - first) > _SAME_RATE:
                 self.note("schedules")
+            seen = self._rates.setdefault(id(group), [rate, rate, rate])
+            seen[1:] = [max(seen[1], rate), rate]
         self._pending, self._stepped = False, True
         self._steps += 1
         return step()
@@ -150,8 +169,11 @@ class Facts:
             self.more("frozen", sum(not p.requires_grad for p in root.parameters()))
             with self.apart():
                 strange = any(map(odd, leaves((args, kwargs))))
+                changed = any(map(_weighs_otherwise, root.modules()))
             if strange:
                 self.note("odd_inputs")
+            if changed:
+                self.note("own_weights")
             self.known.setdefault("device", next(root.parameters()).device.type)
         if root.training != graded and is_sensitive(root):
             self.note("eval_with_gradients" if graded else "train_without_gradients")
@@ -169,13 +191,33 @@ class Facts:
             made, wanted = given.get("input"), given.get("target")
             if torch.is_grad_enabled() and isinstance(wanted, torch.Tensor):
                 self.note("targets")
-                if name in OPEN_ENDED and self._origins.of(made) is not None:
-                    self.note("squashed")
+                if name in SOFTMAX_INSIDE:
+                    self._look_at_scores(made)
+                if name in (*SOFTMAX_INSIDE, *ERRORS) and self._origins.of(made) is not None:
+                    self.note("squashed" if name in SOFTMAX_INSIDE else "bounded")
                 if name in COMPARING and broadcasts(made, wanted):
                     self.note("mismatched")
             return original(*args, **kwargs)
 
         return compared
+
+    def _scored(self, original: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - torch's name
+        self._look_at_scores(input)
+        return original(input, *args, **kwargs)
+
+    def _look_at_scores(self, scores: Any) -> None:
+        """Before anything is learned."""
+        if self._scores or not torch.is_grad_enabled() or not isinstance(scores, torch.Tensor):
+            return
+        self._scores += 1
+        with self.apart():
+            if are_odd(scores):
+                self.note("odd_scores")
+
+    def _layer(self, original: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - torch's name
+        if self._sigmoids.of(input) is not None:
+            self.note("sigmoid_layers")
+        return original(input, *args, **kwargs)
 
     def _subtracted(self, original: Any, left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
         if broadcasts(left, right) and left.requires_grad != right.requires_grad:
@@ -183,11 +225,16 @@ class Facts:
         return original(left, right, *args, **kwargs)
 
     def _dropped(
-        self, original: Any, given: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+        self,
+        original: Any,
+        input: Any,  # noqa: A002 - torch's name
+        p: float = 0.5,
+        training: bool = True,
+        inplace: bool = False,
     ) -> Any:
         if training:
             self.more("dropout", p)
-        return original(given, p, training, inplace)
+        return original(input, p, training, inplace)
 
     def _norm(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(original).bind(*args, **kwargs).arguments
@@ -246,6 +293,9 @@ class Facts:
         # Once at the very beginning clears what nothing has used yet.
         often = known.get("cleared_before_step", 0)
         known["cleared_before_step"] = often > max(1, self._steps // 2)
+        known["warming"] = any(
+            last >= highest > _RISEN * first for first, highest, last in self._rates.values()
+        )
         return known
 
 
@@ -254,6 +304,24 @@ def _chance() -> tuple[Any, ...]:
     numpy: Any = sys.modules.get("numpy")
     drawn = numpy.random.get_state()[2] if numpy is not None else 0
     return hash(torch.get_rng_state().numpy().tobytes()), hash(random.getstate()), drawn
+
+
+def _weighs_otherwise(part: nn.Module) -> bool:
+    """Whether the weights of a layer are far larger or smaller than torch would begin with."""
+    own = part._parameters.get("weight")  # noqa: SLF001 - one that is made of others is none of these
+    reset = getattr(part, "reset_parameters", None)
+    of_torch = type(part).__module__.startswith("torch.nn") and callable(reset)
+    if not of_torch or own is None or own.dim() < _MATRIX or not own.is_floating_point():
+        return False
+    state = torch.get_rng_state()
+    with torch.no_grad():
+        fresh: Any = copy.deepcopy(part).cpu()  # of a GPU's random numbers none is drawn
+        fresh.reset_parameters()
+        usual, mine = float(fresh.weight.float().std()), float(own.float().std())
+    torch.set_rng_state(state)
+    if not (math.isfinite(usual) and usual > 0):
+        return False
+    return not usual / _OTHER < mine < usual * _OTHER
 
 
 def _low(held: list[Any]) -> bool:

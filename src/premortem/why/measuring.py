@@ -43,6 +43,7 @@ class Measuring:
         self.losses: dict[str, list[float]] = {}
         self.fits: dict[str, list[float]] = {"train": [], "eval": []}
         self.norms: list[float] = []
+        self.targets: list[float] = []  # how large they are, where they are numbers
         self.backwards = self.steps = 0
         self._judged = self._equal = 0  # losses, and those whose predictions are the same for all samples
         self.cut = self.hopeless = False
@@ -156,6 +157,8 @@ class Measuring:
         graded = torch.is_grad_enabled()
         with self.apart(), torch.no_grad():
             value = follows(name, made.detach(), wanted.detach())
+            if graded and wanted.is_floating_point():
+                self.targets.append(float(wanted.detach().float().square().mean().sqrt()))
             if graded and made.dim() and len(made) > _FEW_ROWS:
                 self._judged += 1
                 self._equal += bool((made == made[:1]).all())

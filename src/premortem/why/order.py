@@ -9,7 +9,7 @@ from typing import Any
 from premortem.metric_words import COUNTERS, RECORDS, words
 from premortem.terminal.printed_lines import parse
 
-_SERIES = frozenset({"losses", "fits", "norms", "outputs"})
+_SERIES = frozenset({"losses", "fits", "norms", "targets", "outputs", "apart"})
 MOST_LINES = 4000  # printed lines that are read
 
 
@@ -41,6 +41,8 @@ class Result:
     losses: dict[str, list[float]] = field(default_factory=dict)  # by the line that calls backward()
     fits: dict[str, list[float]] = field(default_factory=dict)  # "train", "eval": how well targets are met
     printed: dict[str, list[float]] = field(default_factory=dict)
+    apart: list[float] = field(default_factory=list)  # how far generated samples are from real ones
+    targets: list[float] = field(default_factory=list)  # the size of those that are numbers
     norms: list[float] = field(default_factory=list)  # of all gradients, before each step
     constant: float = 0.0  # the share of losses whose predictions are the same for all samples
     same_rows: float = 0.0  # the share of evaluated samples that are trained on

@@ -1,7 +1,5 @@
 """What a diagnosis says, for a person and as JSON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +26,7 @@ from premortem.why.verdict import (
 )
 from premortem.why.yardsticks import Gain, Yardstick
 
-_WIDTH = 34
+_WIDTH = 36
 _STYLES = {HELPS: "bold green", HURTS: "yellow", FAILED: "dim", NOTHING: "", SKIPPED: "dim"}
 _WORDS = {CAUSE: "bold red", HEALTHY: "bold green", UNKNOWN: "bold yellow", CANNOT_RUN: "bold yellow"}
 _GENERIC = "learns-with-one-change"
@@ -118,6 +116,8 @@ def show_end(done: Why, terminal: Terminal) -> None:
         return
     said = done.verdict
     listed = causes(done)
+    if done.interrupted:
+        terminal.print(Text("interrupted; this is what was known until then", "bold"))
     for number, cause in enumerate(listed):
         head = f"cause ({cause['certainty']})" if not number else f"also ({cause['certainty']})"
         line = Text(f"{head:<{_WIDTH}} ")
@@ -127,8 +127,7 @@ def show_end(done: Why, terminal: Terminal) -> None:
         )
         terminal.print(line, soft_wrap=True)
     for row in said.notes if listed else ():  # else the sentence below says it
-        better = f"{row.title}: {effect(row.gain)}, a better setting, no mistake"
-        terminal.print(Text(f"{'note':<{_WIDTH}} {better}"), soft_wrap=True)
+        terminal.print(Text(f"{'helps too':<{_WIDTH}} {row.title}: {effect(row.gain)}"), soft_wrap=True)
     if not listed or said.verdict == UNKNOWN:
         terminal.print(Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict]), soft_wrap=True)
     if done.patch is not None:
@@ -137,6 +136,8 @@ def show_end(done: Why, terminal: Terminal) -> None:
         shown = f"{word}: {patch['metric']} {_number(patch['before'])} → {_number(patch['after'])}"
         terminal.print(Text(f"{'patch':<{_WIDTH}} {shown}"), soft_wrap=True)
         terminal.print(Text(patch["diff"].rstrip()), soft_wrap=True)
+    if done.silenced:
+        terminal.print(Text(f"{done.silenced} silenced", "dim"))
     if done.note:
         terminal.print(Text(done.note, "dim"))
 

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from premortem.changes.edits import rate_keys
 from premortem.errors import UsageError
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.diagnostics import Edit, edited
@@ -85,9 +86,36 @@ def _in_config(key: str, value: str, argv: Sequence[str], cwd: Path) -> Proposal
             continue
         if len(found) == 1:
             before = config.data
-            after = edited(before, [Edit(found[0].start, found[0].end, value)])
+            text = _as_number(value) if config.yaml else value
+            after = edited(before, [Edit(found[0].start, found[0].end, text)])
             return _edited(f"{key}={value}", file, before, after, cwd)
     return None
+
+
+def scaled_rate(factor: float, files: Sequence[str], argv: Sequence[str], cwd: Path) -> Proposal | None:
+    """A multiple of the learning rate, where it stands in a config file, and in one place that it can be."""
+    sources = [source for each in files if (source := _source(Path(each))) is not None]
+    paths = {path for source in sources for path in rate_keys(source)}
+    for file in _configs(argv, cwd):
+        try:
+            config = Config(str(file), file.read_bytes())
+            found = [each for each in config.entries if any(each.key[-len(p) :] == p for p in paths)]
+            rate = float(found[0].text) * factor if len(found) == 1 else None
+        except (OSError, Unreadable, ValueError):
+            continue
+        if rate is not None:
+            text = _as_number(f"{rate:g}") if config.yaml else f"{rate:g}"
+            after = edited(config.data, [Edit(found[0].start, found[0].end, text)])
+            return _edited(".".join(found[0].key), file, config.data, after, cwd)
+    return None
+
+
+def _as_number(value: str) -> str:
+    """YAML takes 2e-3 for a word, and 2.0e-3 for a number."""
+    mantissa, e, exponent = value.lower().partition("e")
+    whole = mantissa.lstrip("+-").isdigit() and e and exponent.lstrip("+-").isdigit()
+    sign = "" if exponent.startswith(("+", "-")) else "+"
+    return f"{mantissa}.0e{sign}{exponent}" if whole else value
 
 
 def _configs(argv: Sequence[str], cwd: Path) -> Iterator[Path]:

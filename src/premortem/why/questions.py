@@ -4,8 +4,6 @@ A change is asked for only where the facts of the run give it something to chang
 run as it is comes first, then what is a mistake wherever it is seen, then the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a diagnosis says as JSON: `--json FILE.json`, and what `report` and `ui` show."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -48,6 +46,7 @@ def _as_is(done: Why) -> dict[str, Any]:
         "noise": done.chance,
         "curves": [thinned(list(stick.read(each))) for each in done.seeds] if stick is not None else [],
         "findings": [each["code"] for each in done.findings],
+        "silenced": done.silenced,
     }
 
 

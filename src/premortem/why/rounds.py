@@ -7,8 +7,6 @@ again       what helped, under other seeds
 sets        of two changes, where no single one helps and the script does not learn
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence
@@ -16,12 +14,14 @@ from dataclasses import replace
 
 from premortem.why import questions, sets, verdict, yardsticks
 from premortem.why.director import FEW, Director
-from premortem.why.verdict import HELPS, NO_TIME, NOTHING, Row
+from premortem.why.verdict import HELPS, NO_TIME, NOT_AGAIN, NOTHING, SKIPPED, Row
 
 _TRIALS = 0.8  # of the time, after which no new change is tried: what helped has to be repeated
 _EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
 _SHORT = 3  # a first round has this part of the steps
 _FEW_CHANGES = 4  # are not worth a round
+_CHANCE = "helps too, so it is chance"
+_AGAIN = 2  # trials at least that repeat what helped, also where the time is over
 _MOST_SETS = 24  # while there is time
 
 
@@ -36,6 +36,7 @@ class Rounds:
         waiting = self._halved(waiting)
         self.options.shown.count(len(waiting), "changes")
         self._whole(waiting)
+        self._further()
         self._again([row for row in self.done.rows if row.verdict == HELPS and row.learning and row.family])
         self._sets()
 
@@ -75,10 +76,15 @@ class Rounds:
     def _left(self) -> float:
         return _TRIALS * self.director.total - self.director.spent
 
+    @property
+    def _seconds(self) -> float:
+        """That a trial takes."""
+        return statistics.median([each.seconds for each in self.done.seeds[1:] or self.done.seeds])
+
     def _halved(self, waiting: list[Row]) -> list[Row]:
         """All of them when there is time. Else the better half of those that a part of the steps can judge."""
         done = self.done
-        seconds = statistics.median([each.seconds for each in done.seeds[1:] or done.seeds])
+        seconds = self._seconds
         rounds = math.ceil(len(waiting) / self.options.jobs)
         short = done.first.backwards // _SHORT
         open_ended = [row for row in waiting if row.family and not row.supported and not _certain(row)]
@@ -133,15 +139,50 @@ class Rounds:
             self.options.shown.advance()
             self.options.tell(row, self.done)
 
+    def _further(self) -> None:
+        """A setting that helps in both directions says nothing. One that helps may be a mistake where ten times as much helps
+        too; one that makes up for few steps only where the script makes no more than these."""
+        known = {row.change: row for row in self.done.rows}
+        helped = [row for row in self.done.rows if row.verdict == HELPS and row.learning]
+        for row in helped:
+            other = known.get(row.learning.against) if row.learning else None
+            if row.learning and other is not None and other in helped:
+                for each in (row, known.get(row.learning.further, row)):
+                    each.why = f"{other.title} {_CHANCE}"
+        chance = [row for row in helped if row.why.endswith(_CHANCE)]
+        for row in chance:
+            row.verdict = NOTHING
+            self.options.tell(row, self.done)
+        far = [
+            (row, known[row.learning.further])
+            for row in helped
+            if row.learning and row.learning.further in known and row.verdict == HELPS
+        ]
+        open_ = [other for row, other in far if other.verdict == SKIPPED and self._left > 0]
+        for row, other in far:
+            early = row.learning is not None and row.learning.slow and not self.done.to_the_end
+            if other in open_:
+                other.why = "the script goes on after these steps, and may still get there" if early else ""
+        tried = [other for other in open_ if not other.why]
+        self.options.shown.count(len(tried), "changes that go further")
+        self._try(tried)
+        for row, other in far:
+            row.further = other.further = other.verdict == HELPS
+
     def _again(self, helped: Sequence[Row]) -> None:
         """What helped has to help again: under one more seed where it is far beyond the noise, else under all of them."""
-        likely = sorted(helped, key=lambda row: (not row.supported, -row.gain.size))
+        likely = sorted(helped, key=lambda row: (not row.supported, not _certain(row), -row.gain.size))
         wanted = [
             (row, number)
             for row in likely
             for number in range(1, 2 if row.gain.sigmas > yardsticks.BEYOND else len(self.done.seeds))
             if number < len(self.done.seeds)
         ]
+        room = (self.director.total - self.director.spent) * self.options.jobs / max(self._seconds, 1e-3)
+        wanted, left = wanted[: max(_AGAIN, int(room))], wanted[max(_AGAIN, int(room)) :]
+        for row in {id(row): row for row, _ in left}.values():
+            if not any(row is other for other, _ in wanted):
+                row.why = NO_TIME
         orders = [self.director.order_of(row, number) for row, number in wanted]
         if any(
             each["severity"] == "error" for each in self.done.findings
@@ -153,6 +194,10 @@ class Rounds:
             row.again.append(self.director.gain_again(row, self.done.seeds[number], result))
             found = {each["name"] for each in result.findings} if result.ended else None
             row.still = found if row.still is None or found is None else row.still | found
+        for row in likely:
+            if row.again and not row.repeated:
+                row.verdict, row.why = NOTHING, NOT_AGAIN
+                self.options.tell(row, self.done)
 
     # -- sets -----------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """Whether a script evaluates on the samples that it trains on, and what its models make of those it does not train on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two changes at once: where a script has two faults, removing one of them may show nothing. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations

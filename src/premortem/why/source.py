@@ -1,7 +1,5 @@
 """What a change is in the user's source: its file and line, a diff, and whether the script learns with it."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 from collections.abc import Iterable, Mapping
@@ -14,6 +12,7 @@ from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
 from premortem.why import sets
 from premortem.why.director import Director, Proposal, Why
+from premortem.why.proposals import scaled_rate
 from premortem.why.verdict import HELPS, Row
 
 _MOST = 40  # files of the user's that are read
@@ -37,6 +36,10 @@ _FACTS = {
     "eager": "compiled",
     "batch-norm-on-batch": "kept_statistics",
     "another-split": "splits",
+    "no-activation-before-error": "bounded",
+    "scores-scaled": "odd_scores",
+    "usual-settings": "odd_settings",
+    "relu-between-layers": "sigmoid_layers",
     "plain-adam": "rate",
     "plain-sgd": "rate",
     "loss-sign-flipped": "negative_loss",
@@ -123,13 +126,16 @@ def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
         if broken and row.learning is not None and not row.learning.mistake and not row.supported:
             continue  # a setting that hides what premortem has measured
         made = proposal(row, done, root)
+        named = made is not None  # else a config that the script may not even read
+        made = made or _in_config(row, director, done)
         if made is None:
             continue
         director.options.shown.say("the patch")
         tried = Row("", made.name, "proposals", "")
         tried.learning = row.learning
         director.propose(tried, made)
-        done.patch = _patch(made, tried)
+        if named or tried.verdict == HELPS:
+            done.patch = _patch(made, tried)
         if tried.verdict == HELPS:
             return
     helped = [
@@ -140,6 +146,13 @@ def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
     if helped and (done.patch is None or not done.patch["verified"]):
         row, each = max(helped, key=lambda pair: pair[0].gain.size)
         done.patch = _patch(each, row)
+
+
+def _in_config(row: Row, director: Director, done: Why) -> Proposal | None:
+    factor = getattr(of("learning").get(row.change), "factor", 1.0)
+    if factor == 1.0:
+        return None
+    return scaled_rate(factor, done.first.files, director.options.argv, director.run.cwd)
 
 
 def _patch(made: Proposal, tried: Row) -> dict[str, Any]:

@@ -8,8 +8,6 @@ measuring    above all of it
 the script   from its first line to the limit
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import nullcontext
@@ -20,6 +18,7 @@ from premortem.program.running import Ending
 from premortem.run.options import RunOptions
 from premortem.run.supervision import Supervision
 from premortem.scriptrun.script_process import Played
+from premortem.settings import Shared
 from premortem.terminal.console import Console
 from premortem.why import sets
 from premortem.why.order import Order
@@ -32,6 +31,7 @@ def play(played: Played) -> None:
     from premortem.probes.session import is_user_code
     from premortem.why import seeds
     from premortem.why.facts import Facts
+    from premortem.why.generated import Generated
     from premortem.why.measuring import Measuring
     from premortem.why.rows_seen import RowsSeen
 
@@ -60,7 +60,8 @@ def play(played: Played) -> None:
     elif order.watched:
         facts = Facts(reach, apart)
         facts.install()
-    rows = RowsSeen()
+    rows, generated = RowsSeen(), Generated(apart)
+    generated.install(reach)
     if order.rows:
         rows.install(reach)
     measuring = Measuring(order, reach.ours, apart)
@@ -68,9 +69,20 @@ def play(played: Played) -> None:
     if facts is not None:
         measuring.on_backward.append(facts.heard)
     ending = program.run()
-    names = ("losses", "fits", "norms", "backwards", "steps", "cut", "hopeless", "constant", "step_seconds")
+    names = (
+        "losses",
+        "fits",
+        "norms",
+        "targets",
+        "backwards",
+        "steps",
+        "cut",
+        "hopeless",
+        "constant",
+        "step_seconds",
+    )
     played.tell(**{name: getattr(measuring, name) for name in names})
-    played.tell(same_rows=rows.share, outputs=rows.outputs)
+    played.tell(same_rows=rows.share, outputs=rows.outputs, apart=generated.distances)
     if changes:
         played.tell(touched=min(change.touched for change in changes))
     if facts is not None:
@@ -102,6 +114,7 @@ def _supervise(played: Played, order: Order) -> Supervision:
         policy="observe",
         quiet=True,
         autopsy=False,
+        settings=Shared(comments=False),  # `why` silences, and counts
         folder=folder / "watched",
     )
     supervision = Supervision(options, Console(quiet=True))
@@ -113,4 +126,5 @@ def warm() -> None:
     """Loaded once for all trials."""
     import premortem.changes.reach
     import premortem.run.watcher
-    import premortem.why.facts  # noqa: F401
+    import premortem.why.facts
+    import premortem.why.generated  # noqa: F401

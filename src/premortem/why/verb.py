@@ -1,7 +1,5 @@
 """`premortem why train.py ARGS…`"""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path
@@ -25,19 +23,24 @@ def run(options: argparse.Namespace, command: Command) -> int:
     if options.seeds < 2:
         raise UsageError("`--seeds` shows how much chance matters: at least 2")
 
-    from rich.console import Console as Terminal
-
+    from premortem import settings
+    from premortem.terminal import pages
     from premortem.terminal.interruption import exit_code
     from premortem.terminal.progress import progress
     from premortem.why import earlier, page, proposals, record, source
     from premortem.why.director import Director, Why, WhyOptions
     from premortem.why.rounds import Rounds
 
+    asked = settings.shared(command.folder, options.select, options.ignore)
+    if asked.words():
+        from premortem import catalog
+
+        catalog.check(asked)
+    silence = settings.Silence(asked)
     argv, cwd, reported = _asked(command)
+    reported, _silenced = silence.without(reported)
     proposed = proposals.read(options.fixes or [], options.settings or [], argv, cwd)
-    terminal = Terminal(highlight=False, markup=False, emoji=False, quiet=options.quiet)
-    if not terminal.is_terminal:
-        terminal.width = 140
+    terminal = pages.terminal(quiet=options.quiet)
     rows = page.Rows(terminal)
     rows.before(reported)
     done, interrupted = Why(), None
@@ -52,6 +55,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                     jobs=max(1, min(JOBS, os.cpu_count() or 1)),
                     reported=reported,
                     proposals=proposed,
+                    silence=silence,
                     shown=shown,
                     tell=rows.add,
                 ),
@@ -67,6 +71,8 @@ def run(options: argparse.Namespace, command: Command) -> int:
                     earlier.keep(director, record.record(done), command.target)
     except KeyboardInterrupt as error:
         interrupted, done.interrupted = error, True
+        if done.rows and done.verdict is None:
+            page.conclude(done)  # of what is known so far
     page.show_end(done, terminal)
     _write(options, done)
     if interrupted is not None:

@@ -18,11 +18,13 @@ from premortem.why.yardsticks import BEYOND, NO_GAIN, Gain
 
 HELPS, HURTS, NOTHING, FAILED, SKIPPED = "helps", "hurts", "nothing", "failed", "skipped"
 CAUSE, HEALTHY, UNKNOWN, CANNOT_RUN = "cause", "healthy", "unknown", "cannot-run"
-_CLEARLY = 0.3  # of the scale: more than that is no chance, whatever three seeds say
+_CLEARLY = 0.3  # of the scale: one batch that is memorised
+_WORTH = 0.15  # of the scale: seeds may lie as far apart, and each be better with the change. It is asked under all of them
 _HARM = 0.05
 # What makes a mistake of something that could be a choice: with it changed the run learns so many times as much.
 _TIMES_A_MISTAKE, _TIMES_A_SETTING = 1.5, 3.0
 _PART_A_MISTAKE, _PART_A_SETTING = 0.1, 0.15
+_HALF = 0.5  # of all that there is to learn
 _SAME_LEVER = 0.5  # of the best gain: others that gain as much pull the same lever
 
 
@@ -45,10 +47,16 @@ class Row:
         None  # names of what premortem reports with the change; None where it did not watch
     )
     curve: list[float] = field(default_factory=list)  # of the loss
+    further: bool = False  # the same ten times as far helps too
 
     @property
     def repeated(self) -> bool:
         return bool(self.again) and min(self.again) > least_of(self)
+
+    @property
+    def beyond_chance(self) -> bool:
+        """The seeds lie closer together, or each of them is better with the change."""
+        return self.gain.sigmas > BEYOND or (len(self.again) > 1 and min(self.again) >= _PART_A_MISTAKE)
 
 
 def least_of(row: Row) -> float:
@@ -60,7 +68,7 @@ def judge(row: Row, gains: Sequence[Gain]) -> None:
     learning = row.learning or Learning(title=row.title, family="config")
     best, worst = (gains[0], gains[-1]) if gains else (NO_GAIN, NO_GAIN)
     harm = worst.sigmas < -BEYOND and worst.size < -_HARM
-    sure = best.sigmas > BEYOND or best.size > _CLEARLY or learning.certain or row.supported
+    sure = best.sigmas > BEYOND or best.size > _WORTH or learning.certain or row.supported
     if best.size > learning.least and sure and not (harm and -worst.size > best.size):
         row.verdict, row.gain = HELPS, best
     elif harm:
@@ -75,13 +83,17 @@ def is_cause(row: Row, *, learns: bool) -> bool:
         return False
     if learning.certain or (row.supported and learning.mistake):
         return True
+    least = min(row.gain.size, *row.again)
     if not learns:
-        most = _PART_A_SETTING
-        return min(row.gain.size, *row.again) >= most and (
-            learning.mistake or row.gain.ratio >= _TIMES_A_SETTING
-        )
-    large = row.gain.ratio >= _TIMES_A_MISTAKE and row.gain.size >= max(_PART_A_MISTAKE, learning.least)
-    return learning.mistake and large and row.gain.sigmas > BEYOND
+        far = row.further or row.gain.ratio >= _TIMES_A_SETTING
+        return least >= _PART_A_SETTING and (learning.mistake or far)
+    if not row.beyond_chance or (learning.evaluated and not row.gain.evaluated):
+        return False
+    if not learning.mistake:
+        return row.further and least >= _PART_A_SETTING
+    large = row.gain.ratio >= _TIMES_A_MISTAKE and row.gain.size >= _PART_A_MISTAKE
+    much = least >= _HALF or (least >= _PART_A_SETTING and row.gain.rest >= _TIMES_A_SETTING)
+    return (large or much) and row.gain.size >= learning.least
 
 
 def ranked(rows: Sequence[Row], *, learns: bool) -> list[Row]:
@@ -95,7 +107,20 @@ def ranked(rows: Sequence[Row], *, learns: bool) -> list[Row]:
         sure = row.supported or learning.certain
         return (_mean(row) < _SAME_LEVER * best, not learning.mistake, not sure, learning.order, -_mean(row))
 
-    return sorted(found, key=rank)
+    kept: list[Row] = []
+    for row in sorted(found, key=rank):
+        if not kept or (
+            row.learning is not None and row.learning.mistake
+        ):  # a setting does what the first one does
+            kept.append(row)
+    return kept
+
+
+def _same_setting(row: Row, other: Row) -> bool:
+    """Changed by another factor."""
+    if row.learning is None or other.learning is None:
+        return False
+    return row.learning.further == other.change or other.learning.further == row.change
 
 
 def _mean(row: Row) -> float:
@@ -113,6 +138,7 @@ def notes(rows: Sequence[Row], causes: Sequence[Row]) -> list[Row]:
         and row.family
         and row.learning is not None
         and row.repeated
+        and not any(_same_setting(row, other) for other in causes)
     ]
 
 
@@ -139,10 +165,10 @@ def conclude(
     kept = [each for each in findings if not refuted(each, rows)]
     if causes or kept:
         return Verdict(CAUSE, "", causes, kept, notes(rows, causes))
-    left = [row.title for row in rows if row.verdict == SKIPPED and row.why == NO_TIME]
+    left = [row.title for row in rows if row.why == NO_TIME or (row.verdict == SKIPPED and not row.why)]
     better = notes(rows, [])
     if left:
-        return Verdict(UNKNOWN, f"there was no time left for: {', '.join(left)}", notes=better)
+        return Verdict(UNKNOWN, f"there was no time for: {', '.join(left)}", notes=better)
     failed = [row.title for row in rows if row.verdict == FAILED and row.family]
     if failed:
         return Verdict(UNKNOWN, f"the script fails when this is changed: {', '.join(failed)}", notes=better)
@@ -176,6 +202,7 @@ def conclude(
 
 
 NO_TIME = "no time left"
+NOT_AGAIN = "not under another seed"
 
 
 def refuted(finding: Mapping[str, Any], rows: Sequence[Row]) -> bool:

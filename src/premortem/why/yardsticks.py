@@ -26,9 +26,11 @@ _FEW, _MANY = 3, 10  # values before something is a series; before its mean over
 _SHARE = 0.2  # of all backward passes, for a line to count; of a series, for its end
 _REWARDS = frozenset({"reward", "rewards", "return", "returns", "score"})
 _ROUNDING = 1e-3  # of a loss: sums in another order differ by less
+_MOVED = 1.5  # times as large: batches of the same data differ by less
+_NEAR = 0.05  # generated samples that begin nearer than that have nothing to learn that could be seen
 _PERCENT = 1.5  # a share that is higher was printed in percent
-# Named after errors in the units of the target, which stay what they are when the loss is another one.
-_OWN_SCALE = frozenset({"mae", "rmse", "err", "error", "wer", "cer", "mape"})
+# Errors in the units of the target, distances of pictures: they stay what they are when the loss is another one.
+_OWN_SCALE = frozenset({"mae", "rmse", "err", "error", "wer", "cer", "mape", "fid", "lpips"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,7 @@ class Yardstick:
     read: Callable[[Result], Sequence[float]]
     worst: float = math.inf  # what counts for a value that is not finite
     whole: bool = False  # the mean over the run instead of its end: less noise
+    evaluated: bool = False  # measured without training: what is only for training does not touch it
 
     def value(self, result: Result) -> float:
         series = self.read(result)
@@ -71,6 +74,8 @@ class Gain:
     as_is: float
     changed: float
     ratio: float  # progress with the change over progress as it is
+    rest: float = 1.0  # what is left to learn as it is over what is left with the change
+    evaluated: bool = False
 
 
 NO_GAIN = Gain(yardstick="", size=0.0, sigmas=0.0, as_is=math.nan, changed=math.nan, ratio=1.0)
@@ -88,13 +93,18 @@ def yardsticks(first: Result) -> list[Yardstick]:
     if (
         len(lines) == 1
     ):  # of two that work against each other, neither a loss nor its targets say how well it goes
-        found += _of_loss(lines[0], first)
+        found += [] if targets_move(first) else _of_loss(lines[0], first)
         for kind in ("train", "eval"):
             if len(first.fits.get(kind, ())) >= _FEW:
                 found.append(_of_fit(kind, whole=False))
         if len(first.fits.get("train", ())) >= _MANY:
             found.append(_of_fit("train", whole=True))
-    return found + [each for name, values in first.printed.items() for each in _of_print(name, values)]
+    elif len(first.apart) >= _FEW:
+        found.append(_of_generated(first))
+    printed = [each for name, values in first.printed.items() for each in _of_print(name, values)]
+    # Where losses work against each other, or targets grow with the model, a lower one is no success, on whatever samples.
+    common = len(lines) == 1 and not targets_move(first)
+    return found + [each for each in printed if common or not each.of_loss]
 
 
 def cut(result: Result, backwards: int) -> Result:
@@ -109,6 +119,7 @@ def cut(result: Result, backwards: int) -> Result:
         losses=shorter(result.losses),
         fits=shorter(result.fits),
         printed=shorter(result.printed),
+        apart=result.apart[: math.ceil(len(result.apart) * part - 1e-9)],
         backwards=int(result.backwards * part),
     )
 
@@ -158,6 +169,18 @@ def _of_fit(kind: str, *, whole: bool) -> Yardstick:
         read=lambda result: result.fits.get(kind, ()),
         worst=0.0,
         whole=whole,
+        evaluated=kind == "eval",
+    )
+
+
+def _of_generated(first: Result) -> Yardstick:
+    return Yardstick(
+        name="distance of generated from real samples",
+        better=-1,
+        scale=max(statistics.median(first.apart[:_FEW]), _NEAR),
+        of_loss=False,
+        read=lambda result: result.apart,
+        worst=1.0,
     )
 
 
@@ -183,6 +206,7 @@ def _of_print(name: str, values: Sequence[float]) -> list[Yardstick]:
             of_loss=better < 0 and not named & _OWN_SCALE,
             read=lambda result: result.printed.get(name, ()),
             worst=worst,
+            evaluated=bool(named & EVALUATED),
         )
     ]
 
@@ -204,22 +228,28 @@ def compare(
     changed: Result,
     *,
     same_loss: bool,
+    evaluated: bool = False,
 ) -> list[Gain]:
-    """The gain of each yardstick that still means what it meant, the largest first."""
+    """The gain of each yardstick that still means what it meant, the largest first. `evaluated`: of those alone that
+    are measured without training, where there are any; else of those that are no loss."""
     gains = []
+    only = evaluated and any(stick.evaluated for stick in sticks)
     for stick in sticks:
         before, after = stick.value(as_is), stick.value(changed)
-        if math.isnan(before) or math.isnan(after) or (stick.of_loss and not same_loss):
+        other = not stick.evaluated if only else stick.of_loss and (evaluated or not same_loss)
+        if math.isnan(before) or math.isnan(after) or other:
             continue
         difference = stick.better * (after - before)
         gains.append(
             Gain(
                 yardstick=stick.name,
-                size=max(-MOST_GAIN, min(MOST_GAIN, difference / stick.scale)),
+                size=max(-MOST_GAIN, min(MOST_GAIN, difference / _scale(stick, changed))),
                 sigmas=difference / chance[stick.name],
                 as_is=before,
                 changed=after,
                 ratio=_ratio(stick.progress(changed), stick.progress(as_is)),
+                rest=_rest(stick, before, after),
+                evaluated=stick.evaluated,
             )
         )
     best = max((gain.size for gain in gains), default=0.0)
@@ -233,6 +263,22 @@ def _ratio(after: float, before: float) -> float:
     if math.isnan(after) or math.isnan(before):
         return 1.0
     return max(after, 0.0) / max(before, 0.01)
+
+
+def _scale(stick: Yardstick, changed: Result) -> float:
+    """Where a change lowers the very first loss, that one: weights that are too large make a loss that says nothing about
+    how much there is to learn."""
+    if stick.name != "loss":
+        return stick.scale
+    first = abs(next(iter(stick.read(changed)), stick.scale))
+    return first if _ROUNDING * stick.scale < first < stick.scale else stick.scale
+
+
+def _rest(stick: Yardstick, before: float, after: float) -> float:
+    """A loss that falls to a third, a share of errors that does."""
+    if stick.better > 0:
+        before, after = stick.scale - before, stick.scale - after
+    return before / max(after, 0.01 * stick.scale) if before > 0 else 1.0
 
 
 def learns(sticks: Sequence[Yardstick], chance: Mapping[str, float], seeds: Sequence[Result]) -> bool:
@@ -259,6 +305,16 @@ def diverges(result: Result) -> bool:
         last = series[-max(1, int(len(series) * _SHARE)) :]
         if any(not math.isfinite(each) for each in series):
             return True
-        if begin > 0 and statistics.median(last) > 2 * begin:
+        if begin > 0 and statistics.median(last) > 2 * begin and not targets_move(result):
             return True
     return False
+
+
+def targets_move(result: Result) -> bool:
+    """What predictions are to follow is larger or smaller at the end, as values are that are learned from rewards: the loss moves
+    with it, and says nothing about how well they follow."""
+    series = [each for each in result.targets if math.isfinite(each)]
+    if len(series) < _MANY:
+        return False
+    begin, last = end(series[::-1]), end(series)
+    return max(begin, last) > _MOVED * min(begin, last)

@@ -15,6 +15,20 @@ def run(*, steps=4, strangers=(), frozen_first=0, **facts):
     return play.end()
 
 
+def given_twice():
+    """`Adam(G.parameters())` was copied for D, and not changed."""
+    play = Rehearsal()
+    play.model("body.weight")
+    play.optimizer(1, key=1, at=6)
+    play.optimizer(1, key=2, at=7)
+    for _ in range(3):
+        play.batch(optimizer=1)
+        play.batch(optimizer=2)
+        orphan = link(2, "critic.weight", model=2, owners=(), moved=False)
+        play.custody(link(1, "model.body.weight"), orphan, at=6)
+    return play.end()
+
+
 def bare(*, moves):
     """A learnable weight of a loss term, outside of every model."""
     play = Rehearsal()

@@ -37,6 +37,7 @@ def steps(
 
 
 EVENTS: list[Event] = [*steps(12, seeds=[0])]
+DRAWN_AGAIN: list[Event] = [*steps(10, seeds=[0], same=False, rewound=tuple(range(2, 10)))]
 
 HEALTHY: list[list[Event]] = [
     [Seeded(seed=0), *steps(30, same=False)],

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from premortem.events import Event, Schedule
+from premortem.events import Event, Schedule, SchedulerStep
 from tests.detectors.resumed import RESUMED
 
 FRESH = Schedule("CosineAnnealingLR", 0, 20, 20, 6, 20)
@@ -10,7 +10,27 @@ JUMPED = replace(RESUMED, rates=(0.01,), schedules=(FRESH,))
 
 EVENTS: list[Event] = [JUMPED]
 
+# The file does not hold the schedule; the optimizer's rate was restored, and the schedule begins at another one.
+ABSENT = Schedule("LambdaLR", 0, None, None, None, None, rate=2 * RESUMED.rates[0])
+NOT_SAVED: list[Event] = [replace(RESUMED, schedules=(ABSENT,))]
+
+AGREES = replace(RESUMED, schedules=(ABSENT._replace(rate=RESUMED.rates[0]),))
+
+
+def moved(after: float, position: int = 1) -> SchedulerStep:
+    """The first step of the schedule after the run was resumed."""
+    facts = {"scheduler": 1, "kind": "LambdaLR", "count": 1, "position": position, "horizon": None}
+    return SchedulerStep(optimizer=RESUMED.optimizer, before=RESUMED.rates[0], after=after, **facts)
+
+
+BY_CHANCE: list[Event] = [AGREES, moved(2 * RESUMED.rates[0])]
+
 HEALTHY: list[list[Event]] = [
+    [AGREES, moved(0.9 * RESUMED.rates[0])],
+    [AGREES, moved(2 * RESUMED.rates[0], position=7)],
+    [replace(RESUMED, schedules=(ABSENT._replace(rate=RESUMED.rates[0]),))],  # the offset is in the lambda
+    [replace(RESUMED, schedules=(ABSENT._replace(kind="ExponentialLR"),))],
+    [replace(RESUMED, schedules=(ABSENT._replace(position=6),))],
     [replace(RESUMED, schedules=(FRESH._replace(position=6),))],
     [replace(JUMPED, reached=(("epoch", 0),))],  # a warm restart: it counts its epochs anew
     [replace(JUMPED, restored=False)],

@@ -1,4 +1,4 @@
-from premortem.events import EvaluationEnded
+from premortem.events import EvaluationEnded, StateLoaded
 from tests.detectors.rehearsal import Rehearsal
 
 ONE = (0.0, 1.0)
@@ -39,11 +39,55 @@ def run(*, inputs=ONE, targets=ONE, outputs=(0.0, 0.9), loss=5.0, rounds=3, samp
     return play.end()
 
 
+def restored(*, inputs=(7.0, 7.0), loaded=True, forwards=30, shapes=5):
+    """Trained as model 1; model 2 is built at the end, loaded, and tried out, without a loss function of torch's."""
+    play = Rehearsal()
+    play.model("0.weight", key=1, shapes=5)
+    play.optimizer(1)
+    for _ in range(8):
+        play.zero()
+        play.forward(input_mean=0.0, input_std=1.0, input_min=-2.0)
+        play.backward()
+        play.stepped()
+    play.model("0.weight", key=2, first=11, shapes=shapes)
+    if loaded:
+        facts = {
+            "target": "module",
+            "key": 2,
+            "name": "model",
+            "strict": True,
+            "given": 1,
+            "wanted": 1,
+            "matched": 1,
+        }
+        play.add(StateLoaded(step=play.step, parameters=(11,), **facts))
+    away = {"grad": False, "training": True}
+    for _ in range(forwards):
+        play.forward(2, input_mean=inputs[0], input_std=inputs[1], input_min=-10.0, at=40, **away)
+    facts = {
+        "noisy_train": 0,
+        "judged": False,
+        "repeated": False,
+        "generator": False,
+        "weights": 1,
+        "number": 1,
+    }
+    play.add(
+        EvaluationEnded(step=play.step, model=2, forwards=forwards, samples=32 * forwards, **facts, **away)
+    )
+    return play.end()
+
+
 EVENTS = run(inputs=(120.0, 60.0))
+RESTORED = restored()
 RAW_TARGETS = run(targets=(300.0, 80.0), loss=9e4)
 NOT_NORMALISED = run(inputs=(0.45, 0.25), lows=(-2.0, 0.0))
 LITTLE_SPREAD = run(inputs=(0.47, 0.06))
 HEALTHY = [
+    restored(inputs=ONE),
+    restored(loaded=False),  # another model of the same kind
+    restored(shapes=6),
+    restored(forwards=2),
     run(inputs=(0.45, 0.25), lows=(-0.1, 0.0)),  # pixels, with a bit of noise in training
     run(inputs=(0.3, 0.6), lows=(-2.0, 0.0)),  # rectified, and as wide
     run(loss=0.6),

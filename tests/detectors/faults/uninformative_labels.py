@@ -15,7 +15,7 @@ def run(*, steps=12, level=1.39, fall=0.0, weighed=(), accuracies=()):
         play.stepped()
         if step == 9:
             for each in weighed:
-                play.add(LabelsWeighed(step=play.step, classes=4, **each))
+                play.add(LabelsWeighed(step=play.step, **{"classes": 4, **each}))
     for value in accuracies:
         values = (("val_acc", f"{value}", value),)
         play.add(LogLine(step=play.step, text=f"val_acc {value}", template="val_acc #", values=values))
@@ -30,9 +30,23 @@ SHIFTED = {**NOTHING, "shift": 1, "shifted_information": 29.0}
 EVENTS = run(weighed=[NOTHING, EVALUATION])
 OFF_BY_ONE = run(weighed=[SHIFTED])
 FLAT = run(steps=160, weighed=[NOTHING])
+JUDGED_BY_OTHERS = run(
+    weighed=[{**PLENTY, "information": 70.0}, {**EVALUATION, "information": 0.4, "pairs": 300}]
+)
 BY_HEART = run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.25, 0.27, 0.24, 0.26))
 HEALTHY = [
     run(weighed=[PLENTY, EVALUATION]),
+    # The number of each row, where the training has its class.
+    run(
+        weighed=[
+            {**PLENTY, "information": 70.0},
+            {**EVALUATION, "information": 0.4, "pairs": 300, "classes": 300},
+        ]
+    ),
+    run(
+        weighed=[PLENTY, {**EVALUATION, "information": 1.0, "pairs": 300}]
+    ),  # little to find in training either
+    run(weighed=[{**PLENTY, "information": 70.0}, {**EVALUATION, "information": 0.4, "pairs": 80}]),
     run(steps=160, weighed=[PLENTY]),
     run(steps=160, fall=1.2, weighed=[NOTHING]),  # the network finds what a few pairs do not show
     run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.4, 0.6, 0.7, 0.8)),

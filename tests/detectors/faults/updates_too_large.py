@@ -35,6 +35,7 @@ def explodes(step):
 
 
 EVENTS = run(jumps)
+THROWN = run(falls, update=1e4, steps=2)
 LOST = run(explodes, steps=24)
 HEALTHY = [
     run(falls, update=0.001),

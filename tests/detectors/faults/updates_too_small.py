@@ -1,7 +1,7 @@
 from tests.detectors.rehearsal import Rehearsal, link
 
 
-def run(*, update=1e-6, fall=1.0, steps=120, **facts):
+def run(*, update=1e-6, fall=1.0, steps=120, bias=0.0, **facts):
     play = Rehearsal()
     play.model("0.weight", "2.weight")
     play.optimizer(1, 2, kind="SGD")
@@ -14,14 +14,17 @@ def run(*, update=1e-6, fall=1.0, steps=120, **facts):
         play.stepped(kind="SGD", lrs=(1e-6,))
         if step < 8 or step % 16 == 0:
             facts["update"] = update
-            play.custody(link(1, "model.0.weight", **facts), link(2, "model.2.weight", **facts))
+            matrices = link(1, "model.0.weight", **facts), link(2, "model.2.weight", **facts)
+            play.custody(*matrices, link(3, "model.2.bias", **{**facts, "update": bias}))
         play.stats(value)
         value *= fall
     return play.end()
 
 
 EVENTS = run()
+HOPELESS = run(update=1e-9, fall=0.9, steps=6)  # whatever the loss does, it is not for these steps
 HEALTHY = [
+    run(update=1e-9, steps=5),
     run(update=1e-3),
     run(fall=0.99),
     run(loaded=True),  # fine-tuning may be this gentle

@@ -35,9 +35,33 @@ def held(*, decay=20.0, share=0.5, kind="AdamW", batches=40):
     return play.end()
 
 
+def shrinking(*, decay=30.0, inward=-0.85, hidden=-0.85, gradient=0.1, before=0):
+    """The steps go straight to zero, but for the first few (`before`)."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.add(
+        OptimizerBuilt(at=line(10), optimizer=1, kind="Adam", groups=(Group(0.001, decay, 0.0, (1, 2)),))
+    )
+    for audit in range(8):
+        play.batch()
+        cosines = (hidden, inward) if audit >= before else (0.0, 0.0)
+        play.custody(
+            *(
+                link(key, f"model.{key}.weight", inward=cosine, gradient=gradient, head=key == 2)
+                for key, cosine in enumerate(cosines, 1)
+            )
+        )
+    return play.end()
+
+
 EVENTS = run()
 HELD = held()
+SHRINKING = shrinking()
 HEALTHY = [
+    shrinking(decay=0.0),
+    shrinking(hidden=-0.2),
+    shrinking(gradient=0.0),  # for want of gradients
+    shrinking(before=2),  # there is nothing left to learn
     held(decay=0.1),
     held(share=0.9),
     held(kind="Adam"),  # which divides the decay by its own size

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import bench.worlds.besides
 import bench.worlds.further
 import bench.worlds.strangers
 from bench.worlds.cases import ALL
@@ -39,6 +40,10 @@ NAMED = {
     "every_third_hour": ("PM648", "steps of 3 hours in `train.csv` and of 1 hour in `val.csv`"),
     "masks_upside_down": ("PM694", "laid upside down"),
     "one_more_special_token": ("PM699", "moved by -1"),
+    "second_input_in_feet": ("PM675", "`area` is 10.2 times as wide in `val/flats.csv`"),
+    "target_of_one_shard": ("PM675", "`shard-3.npz[y]`"),
+    "target_of_the_evaluation": ("PM675", "in `shard-*.npz[y]` and 294"),
+    "val_masks_of_255": ("PM661", "the targets in `val/masks` reach 255, those in `train/masks` 1"),
     "tides_in_half_precision": ("PM647", "`minutes.npy` is float16"),
 }
 
@@ -62,6 +67,7 @@ def test_the_bad_world_is_named_and_the_good_one_is_not(name, tmp_path):
 
 # Named only when the script's own code is read too.
 WITH_SCRIPT = {
+    "val_in_capitals": ("PM620", "once capitals are made small"),
     "vocab_of_other_text": ("PM695", "knows 0% of the words of `text` in `train.jsonl`"),
     "tokenizer_cased": ("PM695", "it lacks `Old`"),
     "weights_of_other_classes": ("PM696", "class `0`, the most frequent with 846 rows"),
@@ -265,3 +271,78 @@ def test_numbers_without_a_header_are_read_with_the_type_that_the_code_names(cod
         f"import numpy as np\ndef read(path, kind):\n    return np.memmap(path, dtype={code})\n"
     )
     assert [each for each, _ in checked(world, tmp_path / "train.py")] == codes
+
+
+def written(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(",".join(map(str, row)) for row in rows))
+
+
+@pytest.mark.parametrize(("code", "codes"), [("open(path)", ["PM620"]), ("line.strip()", [])])
+def test_one_class_in_two_spellings(code, codes, tmp_path):
+    rng = np.random.default_rng(1)
+    for split, pad in (("train", " "), ("val", "")):
+        rows = [(f"{rng.normal():.3f}", ("pike", "perch")[at % 2] + pad * (at % 3 == 0)) for at in range(120)]
+        written(tmp_path / "world" / f"{split}.csv", [("length", "kind"), *rows])
+    (tmp_path / "train.py").write_text(f"{code}\n")
+    assert [each for each, _ in checked(tmp_path / "world", tmp_path / "train.py")] == codes
+
+
+@pytest.mark.parametrize(
+    ("val", "codes"), [(["b", "a", "c"], ["PM669"]), (["a", "b", "c"], []), (["a", "b", "d"], [])]
+)
+def test_lists_of_classes_in_another_order(val, codes, tmp_path):
+    for split, names in (("train", ["a", "b", "c"]), ("val", val)):
+        (tmp_path / "world" / split).mkdir(parents=True)
+        (tmp_path / "world" / split / "classes.json").write_text(str(names).replace("'", '"'))
+        np.save(tmp_path / "world" / split / "x.npy", np.random.default_rng(len(split)).normal(0, 1, (60, 5)))
+    assert [finding.code for finding in loud(tmp_path)] == codes
+
+
+@pytest.mark.parametrize(("hours", "codes"), [(9, ["PM644"]), (0, []), (1, []), (400, [])])
+def test_tables_that_are_joined_by_clocks_of_two_zones(hours, codes, tmp_path):
+    rng, start = np.random.default_rng(1), datetime(2024, 3, 1)  # noqa: DTZ001
+    for name, later, width in (("load", 0, 1), ("weather", hours, 3)):
+        rows = [
+            [
+                (start + timedelta(hours=at + later)).isoformat(),
+                *(f"{v:.3f}" for v in rng.normal(0, 1, width)),
+            ]
+            for at in range(300)
+        ]
+        head = ["time", *(f"{name}{n}" for n in range(width))]
+        written(tmp_path / "world" / f"{name}.csv", [head, *rows])
+    assert [finding.code for finding in loud(tmp_path)] == codes
+
+
+@pytest.mark.parametrize(("linked", "codes"), [(True, ["PM646"]), (False, [])])
+def test_shards_that_are_links_to_one(linked, codes, tmp_path):
+    folder = tmp_path / "world" / "train"
+    folder.mkdir(parents=True)
+    for at in range(5):
+        path = folder / f"shard-{at}.npz"
+        if at and linked:
+            path.symlink_to("shard-0.npz")
+        else:
+            rng = np.random.default_rng(at)
+            np.savez(path, x=rng.normal(0, 1, (60, 6)).astype("float32"), y=rng.integers(0, 3, 60))
+    found = loud(tmp_path)
+    assert [finding.code for finding in found] == codes
+    assert all("so are those of 3 other files" in finding.message for finding in found)
+
+
+@pytest.mark.parametrize(("unit", "codes"), [(True, ["PM675"]), (False, [])])
+def test_half_of_the_stations_in_another_unit(unit, codes, tmp_path):
+    rng = np.random.default_rng(3)
+    for split, files in (("train", 8), ("valid", 3)):
+        for at in range(files):
+            heat, wet, wind = rng.normal(8, 7, 150), rng.uniform(30, 95, 150), rng.gamma(2, 2, 150)
+            damage = np.tanh((4 - heat) / 5) + 0.01 * wet + rng.normal(0, 0.1, 150)
+            if unit and split == "train" and at % 2:
+                heat = heat * 1.8 + 32
+            rows = [[f"{v:.3f}" for v in row] for row in zip(heat, wet, wind, damage, strict=True)]
+            path = tmp_path / "world" / split / f"station_{at:02d}.csv"
+            written(path, [("heat", "wet", "wind", "damage"), *rows])
+    found = loud(tmp_path)
+    assert [finding.code for finding in found] == codes
+    assert all("`train/station_01.csv`" in finding.message for finding in found)

@@ -115,6 +115,8 @@ def named(model):
 
 @pytest.mark.parametrize("build", [adam, grouped, named])
 def test_moments_go_to_the_layers_they_belong_to_in_whatever_order(tmp_path, model, build):
+    if build is named and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+        pytest.skip("optimizers know the names of parameters from torch 2.6 on")
     optimizer = build(model)
     trained(model, optimizer)
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "x.pt")

@@ -9,6 +9,7 @@ import pathlib
 import typing
 
 import numpy as np
+import pytest
 import safetensors.torch
 import torch
 import torch.distributed.checkpoint as dcp
@@ -66,6 +67,8 @@ def zipped(path):
 
 
 def without_checksums(path):
+    if not hasattr(torch.serialization, "set_crc32_options"):
+        pytest.skip("torch 2.6 can save without checksums")
     torch.serialization.set_crc32_options(False)
     try:
         torch.save(state(), path)

@@ -411,3 +411,20 @@ def test_the_command_line_itself(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)[0]["checksum"] == "crc32"
+
+
+def test_weights_are_not_buried_under_the_state_of_the_optimizer(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    for name in ("a.pt", "b.pt"):
+        model(torch.randn(4, 3)).pow(2).sum().backward()
+        optimizer.step()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, name)
+    _code, out, _ = ckpt(capsys, "diff", "a.pt", "b.pt")
+    rows = [line.split()[0] for line in out.splitlines() if line.startswith(("model.", "optimizer.state"))]
+    assert sorted(rows[:2]) == ["model.bias", "model.weight"]
+    assert len(rows) == 5
+    assert "… and 3 more, 3 of them state of the optimizer: --all" in out
+    _code, out, _ = ckpt(capsys, "diff", "a.pt", "b.pt", "--all")
+    assert out.count("optimizer.state") == 6

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.convictions.effect import Effect
 from premortem.events import Event, ModelSeen
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.convictions.effect import THRICE, Effect
 from premortem.events import Backward, Clip, Event, Suspicion
 

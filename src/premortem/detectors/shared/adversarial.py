@@ -4,8 +4,6 @@ An encoder in front of a decoder looks similar; but a discriminator is also show
 the generator, and it judges the generator's samples in its own steps as well.
 """
 
-from __future__ import annotations
-
 from premortem.detectors.shared.facts import Fact
 from premortem.events import Event, Forward, ModelSeen, OptimizerBuilt, OptimizerStep
 

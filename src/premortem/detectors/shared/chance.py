@@ -1,7 +1,5 @@
 """What a loss is worth: the value that guessing gives, from the labels alone."""
 
-from __future__ import annotations
-
 import math
 
 from premortem.detectors.shared.facts import Fact

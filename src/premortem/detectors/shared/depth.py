@@ -1,7 +1,5 @@
 """Layers in the order they run, and the size of the gradient that reaches each."""
 
-from __future__ import annotations
-
 from premortem.detectors.shared.facts import Fact
 from premortem.events import Event, LayerStats, ModelSeen, StepStats
 

@@ -4,8 +4,6 @@ Passes over a DataLoader are the best evidence; a script that slices its own ten
 with the number of the epoch, or evaluates at the end of each.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 

@@ -1,7 +1,5 @@
 """Facts that several detectors ask for: derived from the events once, for all of them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar, TypeVar
 

@@ -1,7 +1,5 @@
 """What detectors of one loss call share: they judge each call, and speak about a line that is wrong again and again."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar
 

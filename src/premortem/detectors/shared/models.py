@@ -1,7 +1,5 @@
 """The models that were seen, and what they and their parameters are called."""
 
-from __future__ import annotations
-
 from premortem.detectors.shared.facts import Fact
 from premortem.events import Event, ModelSeen
 

@@ -1,7 +1,5 @@
 """How far the steps of each optimizer move the weights, and what the loss makes of it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from statistics import median
@@ -11,6 +9,9 @@ from premortem.detectors.shared.series import Series
 from premortem.events import Custody, Event, ModelSeen, OptimizerStep, Parameter, StepStats
 
 MOST_AUDITS = 64  # whose updates are kept: the start of a run, which is what is asked for
+SAMPLED = 4096  # entries of a matrix, at least, whose change was measured
+NOTHING = 2e-8  # of the weights in one step: a million such steps move them by two per cent
+SOON = 6  # steps at one rate, which does not rise: no warm-up
 
 
 @dataclass
@@ -21,6 +22,8 @@ class Audit:
     typical: float
     largest: float
     pull: float  # largest gradient relative to its matrix
+    entry: float = 0.0  # by how much a typical entry changed
+    vectors: float = 0.0  # ... and at most, of biases and scales, which may begin at zero
 
 
 @dataclass
@@ -42,6 +45,13 @@ class Motion:
     def pulled(self) -> bool:
         """The matrices got gradients: when they stand still, it is not for want of those."""
         return sum(audit.pull > 0 for audit in self.audits) > 0.5 * len(self.audits)
+
+    @property
+    def hopeless(self) -> bool:
+        """A million steps like these would not get anywhere: whatever the loss does, they are not the reason."""
+        if self.steps < SOON or len(self.audits) < SOON or self.rose > 1 or not self.pulled:
+            return False
+        return all(max(audit.largest, audit.vectors) <= NOTHING for audit in self.audits)
 
     @property
     def largest(self) -> float:
@@ -87,14 +97,21 @@ class Motions(Fact):
 
     def _audited(self, event: Custody) -> None:
         motion = self.of.setdefault(event.optimizer, Motion())
-        updates, pulls = [], []
+        updates, pulls, entries, vectors = [], [], [], [0.0]
         for link in event.links:
-            if event.optimizer not in link.owners or not link.graded or not self.is_matrix(link.key):
+            if event.optimizer not in link.owners or not link.graded:
+                continue
+            entry = (link.update or 0.0) / math.sqrt(max(1, min(link.numel, SAMPLED)))
+            if not self.is_matrix(link.key):
+                vectors.append(entry)
                 continue
             if link.loaded or link.trained or link.model in self._copies:
                 motion.fresh = False
-            if link.update is not None and link.weight:
-                updates.append(link.update / link.weight)
-                pulls.append((link.gradient or 0.0) / link.weight)
+            weight = link.weight if link.start is None else link.start
+            if link.update is not None and weight:
+                updates.append(link.update / weight)
+                pulls.append((link.gradient or 0.0) / weight)
+                entries.append(entry)
         if updates and len(motion.audits) < MOST_AUDITS:
-            motion.audits.append(Audit(motion.steps, median(updates), max(updates), max(pulls)))
+            sizes = median(updates), max(updates), max(pulls), median(entries), max(vectors)
+            motion.audits.append(Audit(motion.steps, *sizes))

@@ -1,7 +1,5 @@
 """The optimizers of the run: what each one holds, where it was built, and how often it has stepped."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from premortem.detectors.shared.facts import Fact

@@ -1,7 +1,6 @@
 """What the numbers in a printed line are: a counter, a metric of the evaluation, something else."""
 
-from __future__ import annotations
-
+import functools
 import re
 
 from premortem.events import LogLine
@@ -21,24 +20,31 @@ _COMPARED = re.compile(
 _BEFORE = frozenset({"previous"})
 
 
-def columns(line: LogLine) -> list[frozenset[str]]:
+def columns(line: LogLine) -> tuple[frozenset[str], ...]:
     """The words that say what each number is: its label, and what stands between it and the number before.
 
     Of "from A to B", in whatever spelling, A is `previous` and B is what A is.
     """
-    pieces = line.template.split("#")
-    if len(pieces) != len(line.values) + 1:
-        return [words(label) for label, _, _ in line.values]
+    return _columns(line.template, next(zip(*line.values, strict=True), ()))
+
+
+@functools.lru_cache(
+    maxsize=256
+)  # nine detectors ask about each line, and most lines are like the one before
+def _columns(template: str, labels: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    pieces = template.split("#")
+    if len(pieces) != len(labels) + 1:
+        return tuple(map(words, labels))
     found: list[frozenset[str]] = []
-    for index, (label, _, _) in enumerate(line.values):
+    for index, label in enumerate(labels):
         piece = pieces[index]
         names = words(label) | words(piece)
         if found and _THEN.fullmatch(piece):
             names |= found[-1] - _BEFORE
-        if _COMPARED.search(piece) or (index + 1 < len(line.values) and _THEN.fullmatch(pieces[index + 1])):
+        if _COMPARED.search(piece) or (index + 1 < len(labels) and _THEN.fullmatch(pieces[index + 1])):
             names |= _BEFORE
         found.append(names)
-    return found
+    return tuple(found)
 
 
 def counter(line: LogLine) -> tuple[str, int] | None:

@@ -1,7 +1,5 @@
 """What detectors of many ranks share: which ranks hold the same model, and which of them stand alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Sequence
 

@@ -1,13 +1,11 @@
 """What detectors of resumed runs ask: does the run count on from where the file was?"""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from premortem.detectors.base import Detector
-from premortem.events import Resumed
+from premortem.events import Event, Resumed
 from premortem.findings import Finding
 from premortem.metric_words import counts
 
@@ -17,7 +15,7 @@ FIRST_RESUMED = 2  # a run that counts on from here did not start anew
 class OfResumed(Detector):
     """Judges a run that goes on from a file, with the optimizer's state of it; says one thing about it."""
 
-    listens = (Resumed,)
+    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
     def observe(self, event: Resumed) -> Iterator[Finding]:
         if event.restored:

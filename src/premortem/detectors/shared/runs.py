@@ -1,7 +1,5 @@
 """Runs of training steps whose input is the same, though the tensor is not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Whether the data is of ordinary size: when it is not, large numbers further on follow from it."""
 
-from __future__ import annotations
-
 from premortem.detectors.shared.facts import Fact
 from premortem.events import Event, LayerStats, LossCall
 

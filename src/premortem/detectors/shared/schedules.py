@@ -1,7 +1,5 @@
 """What every learning-rate schedule of the run has done so far: its calls, the rates it gave, the steps made meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from premortem.detectors.shared.facts import Fact

@@ -1,7 +1,5 @@
 """A long series of numbers in bounded memory, and its course."""
 
-from __future__ import annotations
-
 import math
 from statistics import fmean, median
 

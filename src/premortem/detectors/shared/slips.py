@@ -1,7 +1,5 @@
 """The likely mistake where shapes do not fit. Pure: from the trail of shapes to one sentence."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import NamedTuple
 

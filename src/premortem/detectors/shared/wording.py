@@ -1,7 +1,5 @@
 """How detectors speak of many parameters in few words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

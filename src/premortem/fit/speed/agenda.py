@@ -7,8 +7,6 @@ time         all that work, in alternation: what the machine does besides meets 
 together     those that gained, combined, against the best one alone
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from statistics import median
@@ -20,7 +18,7 @@ ROUNDS = 4
 FEWEST = 3  # rounds, without which nothing is said to gain
 _BLOCK = 0.25  # seconds that one candidate's part of a round should last
 _MOST_TURNS = 16
-GAIN = 1.03  # below that, nobody should change their code for it
+GAIN = 1.03  # below that, it is not worth a change of the code
 Names = tuple[str, ...]
 
 
@@ -71,7 +69,7 @@ class Notes:
     exact: dict[str, bool] = field(default_factory=dict)
     compiles: dict[str, bool] = field(default_factory=dict)
     rivals: tuple[frozenset[str], ...] = ()
-    steps: int | None = None  # of the whole run, if somebody said so
+    steps: int | None = None  # of the whole run, where the user named them
     finished: bool = False
 
     def of(self, names: Names) -> Measured:

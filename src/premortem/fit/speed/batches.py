@@ -1,7 +1,5 @@
 """What the script's loaders hand out: its own batches at first, and then one of them again and again."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -15,7 +13,7 @@ from premortem.points import Subscriptions
 
 
 class Batches:
-    """Loaders are told apart by their iterators: one for each pass over the data."""
+    """Iterators tell loaders apart: one for each pass over the data."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

@@ -1,7 +1,5 @@
 """What torch.compile makes of a model: where it has to stop, and what it compiles anew."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,19 +21,19 @@ class Break:
 
 
 def graph_breaks(run: Callable[..., Any], args: Any, kwargs: Any) -> tuple[int, list[Break], str]:
-    """How many graphs the call falls into, where it breaks, and the error if it could not be told."""
+    """How many graphs the call falls into, where it breaks, and the error if torch could not say it."""
     from torch import _dynamo
 
     try:
-        told = _dynamo.explain(run)(*args, **kwargs)
+        explained = _dynamo.explain(run)(*args, **kwargs)
     except Exception as error:  # noqa: BLE001 - whatever the compiler trips over is the answer
         return 0, [], first_line(f"{type(error).__name__}: {error}")
     found: dict[tuple[str, int, str], int] = {}
-    for each in told.break_reasons:
+    for each in explained.break_reasons:
         file, line = own_place((frame.filename, frame.lineno) for frame in each.user_stack)
         key = (file, line, plain_reason(each.reason))
         found[key] = found.get(key, 0) + 1
-    return told.graph_count, [Break(*key, times) for key, times in found.items()], ""
+    return explained.graph_count, [Break(*key, times) for key, times in found.items()], ""
 
 
 def recompiles() -> list[Break]:

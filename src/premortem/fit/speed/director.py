@@ -1,7 +1,5 @@
 """Launches the script in a process of its own, in which its loop is measured turn by turn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from premortem import changes
@@ -43,9 +41,9 @@ def measure(options: SpeedOptions) -> Report:
         own = str(run.scratch / "tmp")
         caches = {"TORCHINDUCTOR_CACHE_DIR": own, "TRITON_CACHE_DIR": own}
         ran = run.go(order, options.seconds + _GRACE, environment=caches)
-    told, failed = ran.last("report"), ran.last("failed")
-    if told is not None:
-        report = Report.from_json(told)
+    record, failed = ran.last("report"), ran.last("failed")
+    if record is not None:
+        report = Report.from_json(record)
     else:
         report = Report(problem=f"the measurement itself failed ({failed})" if failed else "")
         report.problem = report.problem or ran.last("problem") or ran.problem(options.seconds + _GRACE)

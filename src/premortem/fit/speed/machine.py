@@ -1,7 +1,5 @@
 """The device and the generators of random numbers."""
 
-from __future__ import annotations
-
 import random
 import sys
 from typing import Any

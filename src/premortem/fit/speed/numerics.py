@@ -1,7 +1,5 @@
 """Whether a step under a speed-up is the same step: its loss and its gradients against the plain one's."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,7 +52,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Agreement:
-    agrees: bool | None  # None: it cannot be told
+    agrees: bool | None  # None: it is not known
     gradient: float  # distance of the gradients, in units of the plain one's length
     loss: float  # likewise of the losses
     note: str = ""
@@ -81,7 +79,7 @@ def agreement(plain: Plain, seen: Seen, *, exact: bool, own_chance: bool) -> Agr
 def exactness() -> float:
     if not torch.cuda.is_initialized():
         return _EXACT
-    with suppress(RuntimeError):  # somebody mixes the old way of asking with the new one
+    with suppress(RuntimeError):  # the script mixes the old way of asking with the new one
         if torch.get_float32_matmul_precision() == "highest" and not torch.backends.cudnn.allow_tf32:
             return _EXACT
     return _SHORTENED

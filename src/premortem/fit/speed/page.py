@@ -1,7 +1,5 @@
 """The report for people."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rich.console import Console as Terminal

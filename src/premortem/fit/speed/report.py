@@ -42,7 +42,7 @@ class Report:
     recommended: str = ""  # the name of a row; "" to leave the step as it is
     advice: list[str] = field(default_factory=list)
     steps_per_epoch: int | None = None
-    steps: int | None = None  # of the whole run, as it was told
+    steps: int | None = None  # of the whole run, as the user named them
     random: bool = False  # the step draws random numbers
     unsteady: float = 0.0  # what two equal steps differ by, where that is too much to compare others with
     problem: str = ""

@@ -1,7 +1,5 @@
 """What a script's training step is made of, as seen in its first turns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import torch

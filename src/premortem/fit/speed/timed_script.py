@@ -1,6 +1,4 @@
-"""The script's process while its loop is measured. The report is told also when the script ends before the agenda does."""
-
-from __future__ import annotations
+"""The script's process while its loop is measured. The report is sent also when the script ends before the agenda does."""
 
 import time
 from collections.abc import Generator

@@ -232,9 +232,9 @@ class Stage:
         if turn.purpose == "compare" and len(self._on) == 1 and (role := self._on[0].time) and role.compiles:
             self.recompiled = breaks.recompiles()
             breaks.forget()
-        told = " and ".join(filter(None, (change.in_force() for change in self._on)))
+        in_force = " and ".join(filter(None, (change.in_force() for change in self._on)))
         losses = tuple(float(loss) for loss in self._losses)
-        return Seen(seconds, losses, self._gradient, peak(), self._error, told)
+        return Seen(seconds, losses, self._gradient, peak(), self._error, in_force)
 
     def _begin(self, seen: Seen | None) -> None:
         before = self.turn
@@ -250,7 +250,7 @@ class Stage:
             self._same_start(self.turn)
         self._losses, self._gradient = [], None
         self._batches.begin(self.turn)
-        if before is not None and not before.last:  # within a block nothing changes, and nobody waits
+        if before is not None and not before.last:  # within a block nothing changes, and nothing waits
             self._began = self._stopped
             return
         self._take_off()

@@ -1,11 +1,7 @@
 """`premortem fit --speed`: from the words of the command line to the page."""
 
-from __future__ import annotations
-
 import argparse
 import time
-
-from rich.console import Console as Terminal
 
 from premortem.command_line import Command
 from premortem.errors import UsageError
@@ -13,6 +9,7 @@ from premortem.files import private
 from premortem.files.plain import dumps
 from premortem.fit.speed import page
 from premortem.fit.speed.director import SECONDS, SpeedOptions, measure
+from premortem.terminal import pages
 from premortem.terminal.progress import progress
 
 NOTHING_MEASURED = 1
@@ -40,5 +37,5 @@ def run(options: argparse.Namespace, command: Command) -> int:
     if options.json is not None:
         private.write_text(options.json, dumps(report.to_json(), indent=2) + "\n")
     if not options.quiet:
-        page.show(report, Terminal(highlight=False, markup=False, emoji=False))
+        page.show(report, pages.terminal(width=None))
     return 0 if report.baseline_ms is not None else NOTHING_MEASURED

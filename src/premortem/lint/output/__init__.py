@@ -4,8 +4,6 @@ Each takes all reports, in order, and how many files were read, and gives the wh
 when it is asked for: start-up is a promise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from importlib import import_module
 

@@ -12,8 +12,6 @@ error PM501 dropped-tensor-result
   more   premortem explain PM501
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """`--format github`: workflow commands, which GitHub shows as annotations beside the changed lines."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`--format json`: a list, for other tools. The keys are a contract."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

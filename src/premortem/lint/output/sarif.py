@@ -1,7 +1,5 @@
 """`--format sarif`: SARIF 2.1.0, which code scanning services and editors read."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """`--statistics`: how often each rule spoke, instead of every single report."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A pipe is read by grep, editors and logs, so it gets no frames; and rich is not even imported for it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,9 +1,8 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint import meters
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.source import once_per_file
 from premortem.lint.training import (
@@ -40,10 +39,11 @@ class AccumulateTheGraph(Rule):
     Add a number or a detached tensor: `total += loss.item()`, or `loss.detach()` where the host should not wait.
 
     ## When it stays silent
-    When the total itself goes backward, under `no_grad`, and when the total is reset inside the loop.
+    When the total itself goes backward, under `no_grad`, and when the total is reset inside the loop. When a meter
+    (`meter.update(loss)`) turns what it is given into a number, or when its class is not in the project.
     """
 
-    card = Card(code="PM543", name="accumulate-the-graph", family="memory-leak", severity=Severity.WARNING)
+    card = Card("PM543", "accumulate-the-graph", "memory-leak", Severity.WARNING)
     triggers = (b".backward(",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -54,20 +54,23 @@ class AccumulateTheGraph(Rule):
                 continue
             here = backwards_in(source, scope)
             trained = {
-                name for one in _backwards_of(source).get(loop, ()) for name in _names(source, one.loss)
+                name
+                for one in _backwards_of(source).get(loop, ())
+                for name in (*_names(source, one.loss), *_parts(source, one))
             }
             for statement in source.within(loop, nested=False):
                 if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
                     continue
-                total, loss = _kept(statement, trained)
-                if total and loss is not None and self._grows(source, statement, loop, total, loss, here):
-                    yield self.report(
-                        source,
-                        statement,
-                        f"`{total}` keeps the graph of `{source.text(loss)}` of every batch in memory",
-                        remedy=f"Write `{source.text(loss)}.item()`, or `.detach()` to avoid waiting for the device.",
-                        fix=Fix((source.insert_after(loss, ".detach()"),)),
-                    )
+                for total, loss in _kept(source, project, statement, trained):
+                    if self._grows(source, statement, loop, total, loss, here):
+                        text = source.text(loss)
+                        yield self.report(
+                            source,
+                            statement,
+                            f"`{total}` keeps the graph of `{text}` of every batch in memory",
+                            remedy=f"Write `{text}.item()`, or `.detach()` to avoid waiting for the device.",
+                            fix=Fix((source.insert_after(loss, ".detach()"),)),
+                        )
 
     @staticmethod
     def _grows(
@@ -84,7 +87,8 @@ class AccumulateTheGraph(Rule):
         trained = {
             one.statement
             for backward in here
-            if name in _names(source, backward.loss) and inside(source, backward.call, loop)
+            if name in {*_names(source, backward.loss), *_parts(source, backward)}
+            and inside(source, backward.call, loop)
             for one in flow.definitions(backward.call, name)
         }
         for one in flow.definitions(loss):
@@ -149,8 +153,33 @@ def _names(source: Source, loss: ast.expr) -> set[str]:
     return {dotted(loss)} - {""}
 
 
-def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
-    """(total, loss) of `total += loss`, `total = total + loss * n`, `losses.append(loss)`."""
+def _kept(
+    source: Source, project: Facts, statement: ast.stmt, losses: set[str]
+) -> Iterator[tuple[str, ast.expr]]:
+    """(total, loss) of `total += loss`, `total = total + loss * n`, `losses.append(loss)`, `meter.update(loss)`."""
+    for total, value in _added(source, project, statement, losses):
+        if total and (loss := _loss_of(value, losses)) is not None:
+            yield total, loss
+
+
+def _parts(source: Source, backward: Backward) -> set[str]:
+    """`first` and `second` of `loss = first + 0.5 * second`: what a loss is the sum of has the same graph behind it."""
+    flow = source.flow(source.scope(backward.call))
+    return {
+        part
+        for name in _names(source, backward.loss)
+        for one in flow.definitions(backward.call, name)
+        if one.how == "assign"
+        and isinstance(one.value, ast.BinOp)
+        and isinstance(one.value.op, (ast.Add, ast.Sub))
+        for part in _names(source, one.value)
+        if "." not in part
+    }
+
+
+def _added(
+    source: Source, project: Facts, statement: ast.stmt, losses: set[str]
+) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
         target = statement.target
         # `totals["loss"] += loss`: the table stands for its entries.
@@ -159,23 +188,25 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
         # `losses += [loss]`
         if isinstance(added, (ast.List, ast.Tuple)) and len(added.elts) == 1:
             added = added.elts[0]
-        return dotted(held), _loss_of(added, losses)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        yield dotted(held), added
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         total = dotted(statement.targets[0])
         value = statement.value
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and total not in losses:
-            if total and dotted(value.left) == total:
-                return total, _loss_of(value.right, losses)
-            if total and dotted(value.right) == total:
-                return total, _loss_of(value.left, losses)
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
+            if dotted(value.left) == total:
+                yield total, value.right
+            elif dotted(value.right) == total:
+                yield total, value.left
+    elif isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
         if last_name(call) == "append" and len(call.args) == 1:
             owner = receiver(call)
             # `history["loss"].append(loss)`: again the table stands for its entries.
             owner = owner.value if isinstance(owner, ast.Subscript) else owner
-            return dotted(owner), _loss_of(call.args[0], losses)
-    return "", None
+            yield dotted(owner), call.args[0]
+        elif any(
+            _loss_of(one, losses) is not None for one in (*call.args, *(k.value for k in call.keywords))
+        ):
+            yield from meters.kept(source, project, call)
 
 
 def _loss_of(value: ast.expr, losses: set[str]) -> ast.expr | None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -34,7 +32,7 @@ class AmpClipBeforeUnscale(Rule):
     is built with `enabled=False`.
     """
 
-    card = Card(code="PM530", name="amp-clip-before-unscale", family="clipping", severity=Severity.ERROR)
+    card = Card("PM530", "amp-clip-before-unscale", "clipping", Severity.ERROR)
     needs = (b"clip_grad_", b".scale(", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -31,7 +29,7 @@ class AmpStepWithoutUpdate(Rule):
     When `update()` is called on that scaler anywhere else in the file, or the scaler is handed to another function.
     """
 
-    card = Card(code="PM531", name="amp-step-without-update", family="update-order", severity=Severity.ERROR)
+    card = Card("PM531", "amp-step-without-update", "update-order", Severity.ERROR)
     needs = (b".scale(", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM512 anomaly-mode-left-on."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -36,7 +32,7 @@ class AnomalyModeLeftOn(Rule):
     off again in the same function.
     """
 
-    card = Card(code="PM512", name="anomaly-mode-left-on", family="throughput", severity=Severity.WARNING)
+    card = Card("PM512", "anomaly-mode-left-on", "throughput", Severity.WARNING)
     triggers = (b"detect_anomaly",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

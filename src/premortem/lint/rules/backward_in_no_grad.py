@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -31,7 +29,7 @@ class BackwardInNoGrad(Rule):
     is allowed then.
     """
 
-    card = Card(code="PM549", name="backward-in-no-grad", family="grad-flow", severity=Severity.ERROR)
+    card = Card("PM549", "backward-in-no-grad", "grad-flow", Severity.ERROR)
 
     needs = (b".backward(",)
     triggers = (b"no_grad", b"inference_mode", b"set_grad_enabled")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -27,9 +25,7 @@ class BackwardOnlyOnTheLastBatch(Rule):
     the loss is not divided by the same number as in the condition.
     """
 
-    card = Card(
-        code="PM542", name="backward-only-on-the-last-batch", family="accumulation", severity=Severity.ERROR
-    )
+    card = Card("PM542", "backward-only-on-the-last-batch", "accumulation", Severity.ERROR)
     needs = (b".backward(", b"%", b"/")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM521 call-without-parentheses."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -32,7 +28,7 @@ class CallWithoutParentheses(Rule):
     an optimizer or a scheduler.
     """
 
-    card = Card(code="PM521", name="call-without-parentheses", family="update-order", severity=Severity.ERROR)
+    card = Card("PM521", "call-without-parentheses", "update-order", Severity.ERROR)
     triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM555 checkpoint-lambda-late."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -30,9 +26,7 @@ class CheckpointLambdaLate(Rule):
     When the lambda takes the variable as a parameter or as a default.
     """
 
-    card = Card(
-        code="PM555", name="checkpoint-lambda-late", family="grad-flow", severity=Severity.ERROR, preview=True
-    )
+    card = Card("PM555", "checkpoint-lambda-late", "grad-flow", Severity.ERROR, preview=True)
     triggers = (b"checkpoint",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM508 checkpoint-load-ignored."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -31,7 +27,7 @@ class CheckpointLoadIgnored(Rule):
     way to load follows. When the state comes from a model in memory. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
 
-    card = Card(code="PM508", name="checkpoint-load-ignored", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM508", "checkpoint-load-ignored", "checkpoint", Severity.WARNING)
     triggers = (b"load_state_dict",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -178,7 +174,7 @@ def _only_key(state: ast.expr | None) -> ast.expr | None:
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
-    if isinstance(statement, (ast.Pass, ast.Continue)):
+    if isinstance(statement, (ast.Pass, ast.Continue, ast.Import, ast.ImportFrom)):
         return True
     if isinstance(statement, ast.Assign):
         return constant(statement.value) is not None and not isinstance(constant(statement.value), bool)

@@ -1,7 +1,3 @@
-"""PM585 config-unknown-keyword."""
-
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator
@@ -38,9 +34,7 @@ class ConfigUnknownKeyword(ConfigRule):
     classes that take any keyword.
     """
 
-    card = Card(
-        code="PM585", name="config-unknown-keyword", family="api-drift", severity=Severity.ERROR, preview=True
-    )
+    card = Card("PM585", "config-unknown-keyword", "api-drift", Severity.ERROR, preview=True)
     triggers = (TARGET.encode(),)
 
     def wants(self, data: bytes) -> bool:

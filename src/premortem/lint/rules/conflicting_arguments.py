@@ -1,7 +1,3 @@
-"""PM522 conflicting-arguments."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -29,7 +25,7 @@ class ConflictingArguments(Rule):
     When one of the values is not known from the code, such as a sampler that can be None.
     """
 
-    card = Card(code="PM522", name="conflicting-arguments", family="config", severity=Severity.ERROR)
+    card = Card("PM522", "conflicting-arguments", "config", Severity.ERROR)
     triggers = (b"DataLoader", b"TrainingArguments")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

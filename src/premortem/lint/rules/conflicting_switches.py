@@ -1,7 +1,3 @@
-"""PM561 conflicting-switches."""
-
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -51,7 +47,7 @@ class ConflictingSwitches(ConfigRule):
     When both say the same, or when they stand in different mappings.
     """
 
-    card = Card(code="PM561", name="conflicting-switches", family="config", severity=Severity.WARNING)
+    card = Card("PM561", "conflicting-switches", "config", Severity.WARNING)
 
     def wants(self, data: bytes) -> bool:
         return _WANTED.search(data) is not None

@@ -1,7 +1,3 @@
-"""PM525 context-manager-not-entered."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -28,7 +24,7 @@ class ContextManagerNotEntered(Rule):
     In tests, and where the call is only tried.
     """
 
-    card = Card(code="PM525", name="context-manager-not-entered", family="eval-mode", severity=Severity.ERROR)
+    card = Card("PM525", "context-manager-not-entered", "eval-mode", Severity.ERROR)
     triggers = (b"no_grad", b"inference_mode", b"enable_grad", b"autocast")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

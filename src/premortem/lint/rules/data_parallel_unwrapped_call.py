@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -39,9 +37,7 @@ class DataParallelUnwrappedCall(Rule):
     are reduced by hand.
     """
 
-    card = Card(
-        code="PM545", name="data-parallel-unwrapped-call", family="distributed", severity=Severity.ERROR
-    )
+    card = Card("PM545", "data-parallel-unwrapped-call", "distributed", Severity.ERROR)
     needs = (b"DataParallel",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

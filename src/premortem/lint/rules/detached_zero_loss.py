@@ -1,7 +1,3 @@
-"""PM504 detached-zero-loss."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -37,7 +33,7 @@ class DetachedZeroLoss(Rule):
     For parameters, for a sum that starts at zero and is added to, and in tests.
     """
 
-    card = Card(code="PM504", name="detached-zero-loss", family="grad-flow", severity=Severity.WARNING)
+    card = Card("PM504", "detached-zero-loss", "grad-flow", Severity.WARNING)
     triggers = (b"requires_grad",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

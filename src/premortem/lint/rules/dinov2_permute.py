@@ -1,7 +1,3 @@
-"""PM510 dinov2-permute."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -30,7 +26,7 @@ class Dinov2Permute(Rule):
     Unless the value surely comes from that call with `reshape=True`.
     """
 
-    card = Card(code="PM510", name="dinov2-permute", family="shape", severity=Severity.ERROR)
+    card = Card("PM510", "dinov2-permute", "shape", Severity.ERROR)
     triggers = (b"get_intermediate_layers",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

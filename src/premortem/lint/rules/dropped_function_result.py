@@ -1,7 +1,3 @@
-"""PM556 dropped-function-result."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -40,13 +36,7 @@ class DroppedFunctionResult(Rule):
     With `out=` or `inplace=`, where a call is only tried or timed, in tests, and where a notebook shows the result.
     """
 
-    card = Card(
-        code="PM556",
-        name="dropped-function-result",
-        family="environment",
-        severity=Severity.ERROR,
-        preview=True,
-    )
+    card = Card("PM556", "dropped-function-result", "environment", Severity.ERROR, preview=True)
     triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -60,7 +58,7 @@ class DroppedTensorResult(Rule):
     script that does nothing more with the tensor, and in tests of classes that look like tensors.
     """
 
-    card = Card(code="PM501", name="dropped-tensor-result", family="environment", severity=Severity.ERROR)
+    card = Card("PM501", "dropped-tensor-result", "environment", Severity.ERROR)
     triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

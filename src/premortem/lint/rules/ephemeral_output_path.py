@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -48,7 +46,7 @@ class EphemeralOutputPath(Rule):
     what it saved or keeps it in a temporary folder on purpose, when a notebook runs a command afterwards, in tests.
     """
 
-    card = Card(code="PM544", name="ephemeral-output-path", family="persistence", severity=Severity.WARNING)
+    card = Card("PM544", "ephemeral-output-path", "persistence", Severity.WARNING)
 
     def wants(self, data: bytes) -> bool:
         places = (b"/tmp", b"/dev/shm", b"/kaggle/temp", b"/content", b"mkdtemp", b"gettempdir")

@@ -1,7 +1,3 @@
-"""PM557 evaluation-keeps-graph."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -33,13 +29,7 @@ class EvaluationKeepsGraph(Rule):
     Where PM536 does, and when what is added is a number.
     """
 
-    card = Card(
-        code="PM557",
-        name="evaluation-keeps-graph",
-        family="memory-leak",
-        severity=Severity.WARNING,
-        preview=True,
-    )
+    card = Card("PM557", "evaluation-keeps-graph", "memory-leak", Severity.WARNING, preview=True)
     triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,21 +1,23 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
 
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
-from premortem.lint.summaries import MODAL
-from premortem.lint.training import calls_in, helpers
+from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops, unrecorded_loops
+from premortem.lint.summaries import has_modes
+from premortem.lint.training import calls_in, helpers, is_test
 from premortem.lint.tree import Function
 from premortem.lint.words_used import mentions
 
 MODES = re.compile(r"^\.eval\($|^\.train\(…$|eval_mode|^training$|set_mode")
 # Models that care about the mode, wherever they are made.
 SWITCHED = re.compile(r"^\.train\($")
-READY_MADE = re.compile(r"^torchvision$|^timm$|^from_pretrained\($")
+READY_MADE = re.compile(r"^timm$|^from_pretrained\($")
+VISION = re.compile(r"^models$")
+
+
+REMEDY = "Call `{model}.eval()` before the loop and `{model}.train()` before training goes on."
 
 
 class EvaluationWithoutEval(Rule):
@@ -36,14 +38,16 @@ class EvaluationWithoutEval(Rule):
     no model of the file, or of those it imports, has layers that care.
     """
 
-    card = Card(code="PM537", name="evaluation-without-eval", family="eval-mode", severity=Severity.WARNING)
+    card = Card("PM537", "evaluation-without-eval", "eval-mode", Severity.WARNING)
     needs = (b".backward(", b"torch")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if not source.names.imports("torch") or mentions(source, source.tree, MODES):
+        if not source.names.imports("torch"):
             return
         for function in source.functions:
             for over, model in evaluation_loops(source, function, recorded=False):
+                if mentions(source, source.tree, MODES):
+                    return
                 if not self._after_training(source, function) or self._switched(source, function, project):
                     break
                 if not _cares(source, project, model):
@@ -52,9 +56,19 @@ class EvaluationWithoutEval(Rule):
                     source,
                     over,
                     f"`{function.name}` runs `{model}` in training mode: nothing in this file calls `eval()`",
-                    remedy=f"Call `{model}.eval()` before the loop and `{model}.train()` before training goes on.",
+                    remedy=REMEDY.format(model=model),
                 )
                 break
+        for loop, model in unrecorded_loops(source):
+            if mentions(source, source.tree, MODES):
+                return
+            if not is_test(source, loop) and _cares(source, project, model):
+                yield self.report(
+                    source,
+                    loop.iter,
+                    f"this evaluation runs `{model}` in training mode: nothing in this file calls `eval()`",
+                    remedy=REMEDY.format(model=model),
+                )
 
     @staticmethod
     def _after_training(source: Source, function: Function) -> bool:
@@ -80,7 +94,9 @@ def _cares(source: Source, project: Facts, model: str) -> bool:
 
     Of a model that is handed in nothing is known but that it is switched to training.
     """
-    if mentions(source, source.tree, MODAL) or mentions(source, source.tree, READY_MADE):
+    if has_modes(source) or mentions(source, source.tree, READY_MADE):
+        return True
+    if source.names.imports("torchvision") and mentions(source, source.tree, VISION):
         return True
     made = any(isinstance(one.value, ast.Call) for one in source.assignments.get(model, ()))
     if not made and mentions(source, source.tree, SWITCHED):

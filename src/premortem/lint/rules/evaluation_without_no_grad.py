@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -24,10 +22,11 @@ EVALUATES = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"
     r"(?:_|\d|$)"
 )
-NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
+NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|build|get_|make")
 # Work that needs gradients, or says how it does without.
 GRADIENTS = re.compile(
-    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|^grads?(?:_|\(|$)|(?<!no)_grads?(?:_|\(|$)|gradient"
+    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^(?:jacobian|hessian|jvp|vjp|hvp)\(|"
+    r"^grads?(?:_|\(|$)|(?<!no)(?<!zero)_grads?(?:_|\(|$)|gradient"
 )
 SWITCHES = "no_grad inference_mode enable_grad set_grad_enabled backward grad requires_grad_".split()
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
@@ -50,13 +49,10 @@ class EvaluationWithoutNoGrad(Rule):
     Put the loop under `with torch.no_grad():` or decorate the function with `@torch.no_grad()`.
 
     ## When it stays silent
-    When gradients are used in the function, when a caller switches them off, after `model.freeze()`, and in functions
-    called `test_*`. A bare `torch.no_grad()` switches nothing off.
+    When gradients are used in the function, when a caller switches them off, after `model.freeze()`, and in tests. A bare `torch.no_grad()` switches nothing off.
     """
 
-    card = Card(
-        code="PM536", name="evaluation-without-no-grad", family="eval-mode", severity=Severity.WARNING
-    )
+    card = Card("PM536", "evaluation-without-no-grad", "eval-mode", Severity.WARNING)
     needs = (b"torch", b"for ")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -120,21 +116,26 @@ def evaluation_loops(
             continue
         if not is_loader(source, over):
             continue
-        if model := next(_models_called(source, loop, recorded=recorded), ""):
+        # What is switched to evaluation is a model, whatever it is called.
+        switched = {dotted(receiver(one)) for one in calls_in(source, function, "eval") if not one.args}
+        model = next(_models_called(source, loop, switched, recorded=recorded), "")
+        if model and not is_test(source, loop):
             yield over, model
 
 
-def _models_called(source: Source, node: ast.AST, depth: int = 2, *, recorded: bool = True) -> Iterator[str]:
-    """`model` of `model(x)` and `model.forward(x)` below this node, and in the helpers it calls."""
+def _models_called(
+    source: Source, node: ast.AST, known: Collection[str] = (), depth: int = 2, *, recorded: bool = True
+) -> Iterator[str]:
+    """`model` of `model(x)` and `model.forward(x)` below this node, and in the helpers it calls; `known` are models."""
     for call in calls_in(source, node):
         if (recorded and without_grad(source, call)) or not (call.args or call.keywords):
             continue
         name = dotted(call.func).removesuffix(".forward")
-        if name and is_model(source, name):
+        if name and (name in known or is_model(source, name)):
             yield name
         elif depth and (helper := source.callee(call)) is not None:
             if not recorded or not (helper.decorator_list or _takes_gradients(source, helper)):
-                yield from _models_called(source, helper, depth - 1, recorded=recorded)
+                yield from _models_called(source, helper, known, depth - 1, recorded=recorded)
 
 
 def _takes_gradients(source: Source, node: ast.AST) -> bool:
@@ -168,6 +169,26 @@ def frozen(source: Source, scope: ast.AST, model: str) -> bool:
     return isinstance(scope, FUNCTIONS) and _freezes(source, scope)
 
 
+def unrecorded_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
+    """Loops over evaluation data, with gradients off, of a function that also trains the model; with the model."""
+    for scope in dict.fromkeys(source.scope(one) for one in source.calls.get("backward", ())):
+        loops = [one for one in source.within(scope, nested=False) if isinstance(one, ast.For)]
+        trained = {
+            name
+            for loop in loops
+            if calls_in(source, loop, "backward")
+            for name in _models_called(source, loop, depth=0, recorded=False)
+        }
+        for loop in loops:
+            name = dotted(iterated(loop.iter)).lower()
+            if calls_in(source, loop, "backward") or not EVALUATION_DATA.search(name):
+                continue
+            recorded = set(_models_called(source, loop, depth=0))
+            used = set(_models_called(source, loop, depth=0, recorded=False)) - recorded
+            if is_loader(source, loop.iter) and used & trained:
+                yield loop, min(used & trained)
+
+
 def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
     """Loops over evaluation data that a training function runs itself, right after `model.eval()`."""
     for switch in source.calls_to("eval"):
@@ -195,7 +216,7 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
             if model in _models_called(source, loop) or any(
-                dotted(call.func) == model and not _is_given_a_model(source, call)
+                dotted(call.func).removesuffix(".forward") == model and not _is_given_a_model(source, call)
                 for call in calls_in(source, loop)
             ):
                 yield loop, model

@@ -1,7 +1,3 @@
-"""PM506 failed-step-skipped."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 
@@ -33,7 +29,7 @@ class FailedStepSkipped(Rule):
     as narrow where the handler frees memory or speaks of it.
     """
 
-    card = Card(code="PM506", name="failed-step-skipped", family="numerics-masked", severity=Severity.WARNING)
+    card = Card("PM506", "failed-step-skipped", "numerics-masked", Severity.WARNING)
     triggers = (b"backward", b"training_step")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

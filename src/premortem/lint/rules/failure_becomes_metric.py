@@ -1,10 +1,6 @@
-"""PM505 failure-becomes-metric."""
-
-from __future__ import annotations
-
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from premortem.lint.handlers import gives_up, names_metric, statements, words
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -17,6 +13,11 @@ _LOOKUPS = frozenset(
     "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
 )
 SHORT = 5  # statements
+# What these give is a measurement, whatever the code calls it.
+_MEASURES = (
+    "sklearn.metrics. torchmetrics. torcheval.metrics. skimage.metrics. sacrebleu. nltk.translate. jiwer. "
+    "scipy.stats.pearsonr scipy.stats.spearmanr scipy.stats.kendalltau"
+).split()
 _READS_BACK = frozenset("load load_state_dict import_module".split())
 _TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
 
@@ -39,9 +40,7 @@ class FailureBecomesMetric(Rule):
     NaN, infinity and None say honestly that there is no number. So does a handler that raises or tries again.
     """
 
-    card = Card(
-        code="PM505", name="failure-becomes-metric", family="numerics-masked", severity=Severity.WARNING
-    )
+    card = Card("PM505", "failure-becomes-metric", "numerics-masked", Severity.WARNING)
     triggers = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -52,18 +51,20 @@ class FailureBecomesMetric(Rule):
             computed = _computed(source, block)
             if not computed:
                 continue
+            measured = _computed(source, block, _measures)
             for handler in handlers:
                 if not gives_up(source, handler):
-                    yield from self._invented(source, handler, computed)
+                    yield from self._invented(source, handler, computed, measured)
 
     def _invented(
-        self, source: Source, handler: ast.ExceptHandler, computed: set[str]
+        self, source: Source, handler: ast.ExceptHandler, computed: set[str], known: set[str]
     ) -> Iterator[Diagnostic]:
+        """`known`: of what was computed, what a function for metrics gave."""
         function = source.function(handler)
         for statement in statements(source, handler):
             if isinstance(statement, ast.Assign):
                 named = [_name(part) for target in statement.targets for part in parts(target)]
-                measured = {*_given_back(source, function), *filter(names_metric, named)}
+                measured = {*known, *_given_back(source, function), *filter(names_metric, named)}
                 if isinstance(statement.value, ast.Dict) and _metrics(source, statement.value):
                     measured.update(named)
                 elif isinstance(statement.value, ast.Dict) and not _all_finite(source, statement.value):
@@ -73,7 +74,7 @@ class FailureBecomesMetric(Rule):
                     one for one in named if one in measured and (one in computed or "return" in computed)
                 ]
             elif isinstance(statement, ast.Return) and "return" in computed and function is not None:
-                measures = names_metric(function.name) or _evaluates(source, function)
+                measures = "return" in known or names_metric(function.name) or _evaluates(source, function)
                 measures = measures or bool(_metrics(source, statement.value))
                 names = [function.name] if measures else []
             elif isinstance(statement, ast.Expr) and _is_kept(statement.value):
@@ -81,7 +82,12 @@ class FailureBecomesMetric(Rule):
                 kept = statement.value
                 assert isinstance(kept, ast.Call)  # noqa: S101 - says `_is_kept`
                 holder = _name(receiver(kept) or kept.func)
-                names = [holder] if f"{holder}.append" in computed and names_metric(holder) else []
+                kept_before = f"{holder}.append"
+                names = (
+                    [holder]
+                    if kept_before in known or (kept_before in computed and names_metric(holder))
+                    else []
+                )
                 if names and _is_finite(source, kept.args[0]):
                     yield self._made_up(source, statement, kept.args[0])
                 continue
@@ -159,37 +165,48 @@ def _knows_training(source: Source) -> bool:
     return any(source.names.imports(package) for package in packages)
 
 
-def _computed(source: Source, block: ast.Try) -> set[str]:
+def _computes(source: Source, value: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
+        for node in (value, *source.within(value))
+    )
+
+
+def _measures(source: Source, value: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and bool(names := source.names.of(node.func))
+        and all(any(name.startswith(known) for known in _MEASURES) for name in names)
+        for node in (value, *source.within(value))
+    )
+
+
+def _computed(
+    source: Source, block: ast.Try, computes: Callable[[Source, ast.expr], bool] = _computes
+) -> set[str]:
     """Names that the `try` computes by calling something; "return" when it gives back what it computed."""
     found: set[str] = set()
     for statement in block.body:
         for node in (statement, *source.within(statement, nested=False)):
             if isinstance(node, (ast.Assign, ast.AugAssign)) and (
-                _computes(source, node.value) or names_in(source, node.value) & found
+                computes(source, node.value) or names_in(source, node.value) & found
             ):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 held = [part for target in targets for part in parts(target)]
                 found.update(_name(part) for part in held)
                 # `metrics["entropy"] = ...`: the table stands for its entries.
                 found.update(last_name(part.value) for part in held if isinstance(part, ast.Subscript))
-            elif isinstance(node, ast.Call) and _is_kept(node) and _computes(source, node.args[0]):
+            elif isinstance(node, ast.Call) and _is_kept(node) and computes(source, node.args[0]):
                 found.add(f"{_name(receiver(node) or node.func)}.append")
             elif isinstance(node, ast.Return) and node.value is not None:
                 # Computed in the return itself, or before it: `return psnr.item()`.
-                if _computes(source, node.value) or names_in(source, node.value) & found:
+                if computes(source, node.value) or names_in(source, node.value) & found:
                     found.add("return")
             elif isinstance(node, ast.Call) and last_name(node) in _READS_BACK:
                 return set()  # reading something back: what is missing there is no failed measurement
             elif isinstance(node, (ast.Import, ast.ImportFrom)) and len(block.body) < SHORT:
                 return set()  # the question is whether a package is there
     return found - {""}
-
-
-def _computes(source: Source, value: ast.expr) -> bool:
-    return any(
-        isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
-        for node in (value, *source.within(value))
-    )
 
 
 def _name(target: ast.expr) -> str:

@@ -1,7 +1,3 @@
-"""PM502 fill-beyond-dtype."""
-
-from __future__ import annotations
-
 import ast
 import math
 import re
@@ -49,7 +45,7 @@ class FillBeyondDtype(Rule):
     is switched off.
     """
 
-    card = Card(code="PM502", name="fill-beyond-dtype", family="numerics-overflow", severity=Severity.ERROR)
+    card = Card("PM502", "fill-beyond-dtype", "numerics-overflow", Severity.ERROR)
 
     def wants(self, data: bytes) -> bool:
         return b"masked_fill" in data or _ASSIGNED.search(data) is not None

@@ -1,7 +1,3 @@
-"""PM586 gone-before-all."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -30,9 +26,7 @@ class GoneBeforeAll(Rule):
     When the project pins a torch before 0.4, and for `data[0]` of anything that is not surely a loss.
     """
 
-    card = Card(
-        code="PM586", name="gone-before-all", family="api-drift", severity=Severity.ERROR, preview=True
-    )
+    card = Card("PM586", "gone-before-all", "api-drift", Severity.ERROR, preview=True)
     triggers = (b".data[0]", b"volatile")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

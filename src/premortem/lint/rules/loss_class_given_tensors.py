@@ -1,7 +1,3 @@
-"""PM523 loss-class-given-tensors."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -38,9 +34,7 @@ class LossClassGivenTensors(Rule):
     When an argument can be an option: a number, True or False, something named weight or reduction.
     """
 
-    card = Card(
-        code="PM523", name="loss-class-given-tensors", family="loss-definition", severity=Severity.ERROR
-    )
+    card = Card("PM523", "loss-class-given-tensors", "loss-definition", Severity.ERROR)
     triggers = tuple(sorted(f"{name}(".encode() for name in _CLASSES))
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

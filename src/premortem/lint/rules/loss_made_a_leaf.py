@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -31,7 +29,7 @@ class LossMadeALeaf(Rule):
     For constants, outside of training steps, and when the name is bound in other ways too.
     """
 
-    card = Card(code="PM553", name="loss-made-a-leaf", family="grad-flow", severity=Severity.ERROR)
+    card = Card("PM553", "loss-made-a-leaf", "grad-flow", Severity.ERROR)
     needs = (b"requires_grad", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

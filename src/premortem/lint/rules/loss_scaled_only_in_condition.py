@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -30,9 +28,7 @@ class LossScaledOnlyInCondition(Rule):
     is in the same branch, and when the divisor has nothing to do with accumulation.
     """
 
-    card = Card(
-        code="PM541", name="loss-scaled-only-in-condition", family="accumulation", severity=Severity.ERROR
-    )
+    card = Card("PM541", "loss-scaled-only-in-condition", "accumulation", Severity.ERROR)
     needs = (b".backward(", b"%", b"/")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM515 missing-super-init."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -27,9 +23,7 @@ class MissingSuperInit(Rule):
     Make `super().__init__()` the first line of `__init__`.
     """
 
-    card = Card(
-        code="PM515", name="missing-super-init", family="optimizer-ownership", severity=Severity.ERROR
-    )
+    card = Card("PM515", "missing-super-init", "optimizer-ownership", Severity.ERROR)
     triggers = (b"__init__",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM519 modules-in-plain-container."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -40,9 +36,7 @@ class ModulesInPlainContainer(Rule):
     kept in a list on purpose), or are never called.
     """
 
-    card = Card(
-        code="PM519", name="modules-in-plain-container", family="optimizer-ownership", severity=Severity.ERROR
-    )
+    card = Card("PM519", "modules-in-plain-container", "optimizer-ownership", Severity.ERROR)
     triggers = (b"nn.", b"torch.nn")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

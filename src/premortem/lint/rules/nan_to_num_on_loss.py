@@ -1,7 +1,3 @@
-"""PM503 nan-to-num-on-loss."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -47,7 +43,7 @@ class NanToNumOnLoss(Rule):
     On inputs and targets, on matching costs, in evaluation, for an empty selection (`numel() == 0`), and with numpy.
     """
 
-    card = Card(code="PM503", name="nan-to-num-on-loss", family="numerics-masked", severity=Severity.WARNING)
+    card = Card("PM503", "nan-to-num-on-loss", "numerics-masked", Severity.WARNING)
     triggers = (b"nan_to_num", b".grad[")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

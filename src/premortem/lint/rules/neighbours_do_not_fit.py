@@ -1,7 +1,3 @@
-"""PM558 neighbours-do-not-fit."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -35,9 +31,7 @@ class NeighboursDoNotFit(Rule):
     When a size is not a plain number, and between layers of which it is not known what they do to the size.
     """
 
-    card = Card(
-        code="PM558", name="neighbours-do-not-fit", family="shape", severity=Severity.ERROR, preview=True
-    )
+    card = Card("PM558", "neighbours-do-not-fit", "shape", Severity.ERROR, preview=True)
     triggers = (b"Sequential",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -44,7 +42,7 @@ class NoZeroGrad(Rule):
     is built anew in the loop, with closures, and where the optimizer is not known to be one of torch's.
     """
 
-    card = Card(code="PM533", name="no-zero-grad", family="update-order", severity=Severity.ERROR)
+    card = Card("PM533", "no-zero-grad", "update-order", Severity.ERROR)
     needs = (b".backward(", b".step(", b"optim")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

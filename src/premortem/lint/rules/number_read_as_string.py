@@ -1,7 +1,3 @@
-"""PM560 number-read-as-string."""
-
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -47,11 +43,7 @@ class NumberReadAsString(ConfigRule):
     """
 
     card = Card(
-        code="PM560",
-        name="number-read-as-string",
-        family="config",
-        severity=Severity.ERROR,
-        explains=("learning-rate-not-a-number",),
+        "PM560", "number-read-as-string", "config", Severity.ERROR, explains=("learning-rate-not-a-number",)
     )
 
     def wants(self, data: bytes) -> bool:

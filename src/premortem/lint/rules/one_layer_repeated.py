@@ -1,7 +1,3 @@
-"""PM520 one-layer-repeated."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -32,9 +28,7 @@ class OneLayerRepeated(Rule):
     For layers without weights, and where a name says that sharing is meant.
     """
 
-    card = Card(
-        code="PM520", name="one-layer-repeated", family="optimizer-ownership", severity=Severity.WARNING
-    )
+    card = Card("PM520", "one-layer-repeated", "optimizer-ownership", Severity.WARNING)
     triggers = (b"ModuleList", b"Sequential")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -34,12 +32,7 @@ class OptimizerBeforeModelChange(Rule):
     new optimizer or `add_param_group` follows, for functions it does not know, and between cells of a notebook.
     """
 
-    card = Card(
-        code="PM539",
-        name="optimizer-before-model-change",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-    )
+    card = Card("PM539", "optimizer-before-model-change", "optimizer-ownership", Severity.ERROR)
     needs = (b"optim", b"parameters()", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -34,12 +32,7 @@ class OptimizerBuiltInTheLoop(Rule):
     For plain SGD, which has no state; when the model is made in the loop too; when the building is conditional.
     """
 
-    card = Card(
-        code="PM540",
-        name="optimizer-built-in-the-loop",
-        family="optimizer-ownership",
-        severity=Severity.WARNING,
-    )
+    card = Card("PM540", "optimizer-built-in-the-loop", "optimizer-ownership", Severity.WARNING)
     needs = (b"optim", b".backward(", b"parameters()")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM509 partial-load-unchecked."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -24,7 +20,7 @@ class PartialLoadUnchecked(Rule):
     Keep the result and look at it: `missing, unexpected = model.load_state_dict(state, strict=False)`.
     """
 
-    card = Card(code="PM509", name="partial-load-unchecked", family="checkpoint", severity=Severity.INFO)
+    card = Card("PM509", "partial-load-unchecked", "checkpoint", Severity.INFO)
     triggers = (b"load_state_dict",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

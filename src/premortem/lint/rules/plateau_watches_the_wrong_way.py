@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -33,9 +31,7 @@ class PlateauWatchesTheWrongWay(Rule):
     When the mode is not a literal, the metric's name says nothing, or the value is negated.
     """
 
-    card = Card(
-        code="PM551", name="plateau-watches-the-wrong-way", family="scheduler", severity=Severity.ERROR
-    )
+    card = Card("PM551", "plateau-watches-the-wrong-way", "scheduler", Severity.ERROR)
     triggers = (b"ReduceLROnPlateau",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

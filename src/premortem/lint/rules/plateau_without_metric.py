@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.lint.provenance import values
@@ -25,7 +23,7 @@ class PlateauWithoutMetric(Rule):
     When the scheduler can also be of another class.
     """
 
-    card = Card(code="PM535", name="plateau-without-metric", family="scheduler", severity=Severity.ERROR)
+    card = Card("PM535", "plateau-without-metric", "scheduler", Severity.ERROR)
     triggers = (b"ReduceLROnPlateau",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

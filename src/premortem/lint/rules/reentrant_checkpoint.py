@@ -1,7 +1,3 @@
-"""PM516 reentrant-checkpoint."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -33,7 +29,7 @@ class ReentrantCheckpoint(Rule):
     only where this file, or one that imports it, compiles, as a warning; a missing one is otherwise only a note.
     """
 
-    card = Card(code="PM516", name="reentrant-checkpoint", family="compile", severity=Severity.WARNING)
+    card = Card("PM516", "reentrant-checkpoint", "compile", Severity.WARNING)
     triggers = (b"checkpoint",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

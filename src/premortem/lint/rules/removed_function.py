@@ -1,7 +1,3 @@
-"""PM581 removed-function."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -74,7 +70,7 @@ class RemovedFunction(Rule):
     under a condition about versions or `hasattr`; when the oldest known release never had the name.
     """
 
-    card = Card(code="PM581", name="removed-function", family="api-drift", severity=Severity.ERROR)
+    card = Card("PM581", "removed-function", "api-drift", Severity.ERROR)
     triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -96,7 +92,8 @@ class RemovedFunction(Rule):
         for call in source.nodes(ast.Call):
             # A plain name was imported, and the import is reported.
             if isinstance(call.func, ast.Attribute) and (text := dotted(call.func)):
-                if text.partition(".")[0] in prepared:
+                root = text.partition(".")[0]
+                if root == "self" or root in prepared:
                     continue
                 if text not in gone:
                     gone[text] = _gone(source, call.func, project)

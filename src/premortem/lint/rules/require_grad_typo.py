@@ -1,7 +1,3 @@
-"""PM513 require-grad-typo."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -39,7 +35,7 @@ class RequireGradTypo(Rule):
     just made, which needs no gradient anyway, it is only a note.
     """
 
-    card = Card(code="PM513", name="require-grad-typo", family="grad-flow", severity=Severity.ERROR)
+    card = Card("PM513", "require-grad-typo", "grad-flow", Severity.ERROR)
     triggers = tuple(sorted(typo.encode() for typo in _TYPOS))
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM514 requires-grad-on-module."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 
@@ -34,7 +30,7 @@ class RequiresGradOnModule(Rule):
     parameters are asked for.
     """
 
-    card = Card(code="PM514", name="requires-grad-on-module", family="grad-flow", severity=Severity.ERROR)
+    card = Card("PM514", "requires-grad-on-module", "grad-flow", Severity.ERROR)
     triggers = (b".requires_grad =",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM507 sample-substituted."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -15,6 +11,13 @@ from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, re
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
 _ENCODES = re.compile(r"^(?:encode|get_\w*(?:embedding|feature)s?|extract_\w*(?:embedding|feature)s?|embed)$")
+# What reads one sample from a file.
+_READERS = frozenset(
+    "PIL.Image.open cv2.imread cv2.VideoCapture torchaudio.load librosa.load librosa.core.load soundfile.read "
+    "scipy.io.wavfile.read scipy.io.loadmat numpy.load nibabel.load imageio.imread imageio.v2.imread imageio.v3.imread "
+    "skimage.io.imread tifffile.imread rasterio.open pydicom.dcmread SimpleITK.ReadImage decord.VideoReader "
+    "torchvision.io.read_image torchvision.io.read_video torchvision.io.decode_image".split()
+)
 HOPS = 3  # calls from `__getitem__` to what reads the file
 
 
@@ -36,7 +39,7 @@ class SampleSubstituted(Rule):
     When the handler raises on some path, reads the same sample in another way, or gives None to the collate function.
     """
 
-    card = Card(code="PM507", name="sample-substituted", family="data-empty", severity=Severity.WARNING)
+    card = Card("PM507", "sample-substituted", "data-empty", Severity.WARNING)
     triggers = (b"__getitem__", b"torch")
     needs = (b"except",)
 
@@ -49,7 +52,7 @@ class SampleSubstituted(Rule):
             samples = (
                 _is_dataset(source, function) and _gives_samples(source, function)
             ) or _reads_for_dataset(source, function)
-            if not samples and not _encodes(source, block):
+            if not samples and not _encodes(source, block) and not _reads(source, block):
                 continue
             for handler in handlers:
                 yield from self._substitutes(source, block, handler, function, samples=samples)
@@ -73,12 +76,14 @@ class SampleSubstituted(Rule):
         logged = logs(source, handler)
         for statement in statements(source, handler):
             value = getattr(statement, "value", None)
-            if not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
+            if isinstance(statement, ast.Expr) and _appends(source, block, statement):
+                value = statement.value.args[0]  # type: ignore[attr-defined]
+            elif not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
                 continue
             if samples and _takes_another(source, block, statement, index):
                 what, blank = "another sample", False
             elif _is_blank(source, value) and (
-                isinstance(statement, ast.Return)
+                not isinstance(statement, ast.Assign)
                 or any(
                     isinstance(part, ast.Name) and part.id in bound
                     for one in statement.targets
@@ -115,6 +120,30 @@ def _encodes(source: Source, block: ast.Try) -> bool:
         if isinstance(node, ast.Call) and (node.args or node.keywords)
     ]
     return any(is_model(source, dotted(call.func)) or _ENCODES.search(last_name(call)) for call in calls)
+
+
+def _reads(source: Source, block: ast.Try) -> bool:
+    """Whether the `try` reads a sample from a file and gives it back."""
+    return any(isinstance(one, ast.Return) and one.value for one in block.body) and any(
+        isinstance(node, ast.Call) and source.names.all_in(node.func, _READERS)
+        for statement in block.body
+        for node in source.within(statement, nested=False)
+    )
+
+
+def _appends(source: Source, block: ast.Try, statement: ast.Expr) -> bool:
+    """`frames.append(blank)` where the `try` appends what it has read to the same list."""
+    call = statement.value
+    return (
+        isinstance(call, ast.Call)
+        and last_name(call) == "append"
+        and len(call.args) == 1
+        and any(
+            isinstance(node, ast.Call) and dotted(node.func) == dotted(call.func)
+            for one in block.body
+            for node in source.within(one, nested=False)
+        )
+    )
 
 
 def _takes_another(source: Source, block: ast.Try, statement: ast.stmt, index: str) -> bool:
@@ -205,6 +234,8 @@ def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
         return False
     if last_name(value) in _BLANK:
         return isinstance(value.func, ast.Attribute)
+    if last_name(value) in {"stack", "cat"} and value.args:
+        return _holds_blanks(source, value.args[0], depth - 1)
     if last_name(value) in _MADE_OF and value.args:
         return _is_blank(source, value.args[0], depth - 1)
     helper = source.callee(value)
@@ -217,3 +248,14 @@ def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
         )
     inner = receiver(value)
     return inner is not None and _is_blank(source, inner, depth - 1)
+
+
+def _holds_blanks(source: Source, held: ast.expr, depth: int) -> bool:
+    """A list to which the handler around it has appended blanks only."""
+    handler = next((one for one in source.ancestors(held) if isinstance(one, ast.ExceptHandler)), None)
+    added = [
+        node.args[0]
+        for node in (source.within(handler) if handler is not None else ())
+        if isinstance(node, ast.Call) and node.args and dotted(node.func) == f"{dotted(held)}.append"
+    ]
+    return bool(added) and all(_is_blank(source, one, depth) for one in added)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -32,9 +30,7 @@ class SamplerWithoutSetEpoch(Rule):
     when the loader is not seen to be trained on for several epochs.
     """
 
-    card = Card(
-        code="PM546", name="sampler-without-set-epoch", family="data-order", severity=Severity.WARNING
-    )
+    card = Card("PM546", "sampler-without-set-epoch", "data-order", Severity.WARNING)
     needs = (b"DistributedSampler", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -71,9 +67,9 @@ class SamplerWithoutSetEpoch(Rule):
         name = iterated(loop.iter).id  # type: ignore[attr-defined]
         for call in callers(source, function):
             handed = given(call, function, name)
-            loops = source.loops_around(call)
-            if loops and handed is not None and is_epochs(source, loops[0]) and _is_shuffled(source, handed):
-                yield loops[0]
+            epochs = next((one for one in source.loops_around(call) if is_epochs(source, one)), None)
+            if epochs is not None and handed is not None and _is_shuffled(source, handed):
+                yield epochs
 
 
 def _is_shuffled(source: Source, expr: ast.expr) -> bool:

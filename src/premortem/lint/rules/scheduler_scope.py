@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -48,7 +46,7 @@ class SchedulerScope(Rule):
     per batch, when the step is conditional, and when the scheduler is also stepped elsewhere.
     """
 
-    card = Card(code="PM534", name="scheduler-scope", family="scheduler", severity=Severity.WARNING)
+    card = Card("PM534", "scheduler-scope", "scheduler", Severity.WARNING)
 
     needs = (b".backward(",)
     triggers = (b"lr_scheduler", b"schedule_with_warmup")

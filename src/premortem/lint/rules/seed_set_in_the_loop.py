@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -50,7 +48,7 @@ class SeedSetInTheLoop(Rule):
     loop (a series of experiments), and in evaluation.
     """
 
-    card = Card(code="PM547", name="seed-set-in-the-loop", family="data-order", severity=Severity.WARNING)
+    card = Card("PM547", "seed-set-in-the-loop", "data-order", Severity.WARNING)
     needs = (b"seed", b"torch")
     triggers = (b".backward(", b"__getitem__")
 

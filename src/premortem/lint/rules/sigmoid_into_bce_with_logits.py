@@ -1,7 +1,3 @@
-"""PM518 sigmoid-into-bce-with-logits."""
-
-from __future__ import annotations
-
 from premortem.lint.rule import Card, Severity
 from premortem.lint.rules.softmax_into_cross_entropy import AppliedTwice
 
@@ -24,9 +20,7 @@ class SigmoidIntoBceWithLogits(AppliedTwice):
     Unless every way to the value is known and ends in a sigmoid (or softmax).
     """
 
-    card = Card(
-        code="PM518", name="sigmoid-into-bce-with-logits", family="loss-definition", severity=Severity.ERROR
-    )
+    card = Card("PM518", "sigmoid-into-bce-with-logits", "loss-definition", Severity.ERROR)
     triggers = (b"BCEWithLogitsLoss", b"cross_entropy_with_logits")
     functions = frozenset(("torch.nn.functional.binary_cross_entropy_with_logits",))
     layers = frozenset(("torch.nn.BCEWithLogitsLoss",))

@@ -1,7 +1,3 @@
-"""PM517 softmax-into-cross-entropy."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -49,9 +45,7 @@ class SoftmaxIntoCrossEntropy(AppliedTwice):
     reported; nor is softmax for the targets, for accuracy, or inside the model.
     """
 
-    card = Card(
-        code="PM517", name="softmax-into-cross-entropy", family="loss-definition", severity=Severity.ERROR
-    )
+    card = Card("PM517", "softmax-into-cross-entropy", "loss-definition", Severity.ERROR)
     triggers = (b"CrossEntropyLoss", b"cross_entropy")
     functions = frozenset(("torch.nn.functional.cross_entropy",))
     layers = frozenset(("torch.nn.CrossEntropyLoss",))

@@ -1,7 +1,3 @@
-"""PM524 softmax-without-dim."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -25,7 +21,7 @@ class SoftmaxWithoutDim(Rule):
     Say it: `F.softmax(x, dim=-1)`.
     """
 
-    card = Card(code="PM524", name="softmax-without-dim", family="shape", severity=Severity.INFO)
+    card = Card("PM524", "softmax-without-dim", "shape", Severity.INFO)
     triggers = (b"oftmax(", b"oftmin(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM554 stale-batch."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -28,7 +24,7 @@ class StaleBatch(Rule):
     a model gets comes from another loop over a loader.
     """
 
-    card = Card(code="PM554", name="stale-batch", family="eval-stale", severity=Severity.ERROR, preview=True)
+    card = Card("PM554", "stale-batch", "eval-stale", Severity.ERROR, preview=True)
     triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

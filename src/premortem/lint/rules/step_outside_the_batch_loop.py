@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator
@@ -43,9 +41,7 @@ class StepOutsideTheBatchLoop(Rule):
     can step, and when the loss is the sum of several batches.
     """
 
-    card = Card(
-        code="PM552", name="step-outside-the-batch-loop", family="update-order", severity=Severity.ERROR
-    )
+    card = Card("PM552", "step-outside-the-batch-loop", "update-order", Severity.ERROR)
     needs = (b"zero_grad(", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -55,6 +51,8 @@ class StepOutsideTheBatchLoop(Rule):
             if not owner or not loops or conditions(source, clear, loops[0]) or is_test(source, clear):
                 continue
             own = _steps_of(source, source.scope(clear), owner)
+            if len(own) != 1:
+                continue
             if (self._late(source, clear, own) or both_late(source, clear, own)) and not any(
                 project.does(name, verb)
                 for name in helpers(source, loops[0])
@@ -75,14 +73,9 @@ class StepOutsideTheBatchLoop(Rule):
         passes = calls_in(source, loop, "backward", "manual_backward")
         if not passes or any(source.loops_around(one)[:1] != (loop,) for one in passes):
             return False
-        here = [one.call for one in own]
-        if (
-            len(here) != 1
-            or _steps_anywhere(source)[own[0].optimizer] != 1
-            or not one_cell(source, clear, *here)
-        ):
+        step = own[0].call
+        if _steps_anywhere(source)[own[0].optimizer] != 1 or not one_cell(source, clear, step):
             return False
-        (step,) = here
         if inside(source, step, loop) or any(inside(source, one, loop) for one in source.calls_to("step")):
             return False
         if any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in source.within(scope)):
@@ -97,11 +90,11 @@ def both_late(source: Source, clear: ast.Call, own: list[Step]) -> bool:
     scope = source.scope(clear)
     if isinstance(loop, ast.While) or not is_loader(source, loop.iter):
         return False
-    here = [one.call for one in own]
+    step = own[0].call
     late = backwards_in(source, scope)
-    if len(here) != 1 or len(late) != 1 or not one_cell(source, clear, *here):
+    if len(late) != 1 or not one_cell(source, clear, step):
         return False
-    if inside(source, here[0], loop) or inside(source, late[0].call, loop) or not late[0].name:
+    if inside(source, step, loop) or inside(source, late[0].call, loop) or not late[0].name:
         return False
     if any(isinstance(node, (ast.Break, ast.Return)) for node in source.within(loop, nested=False)):
         return False  # the loop looks for one batch
@@ -111,7 +104,7 @@ def both_late(source: Source, clear: ast.Call, own: list[Step]) -> bool:
         return False
     if not flow.reaches(loop, late[0].call, source.loops_around(loop)):
         return False
-    return flow.reaches(late[0].call, here[0], source.loops_around(loop)) and not _carried(
+    return flow.reaches(late[0].call, step, source.loops_around(loop)) and not _carried(
         source, loop, late[0].name
     )
 

@@ -1,7 +1,3 @@
-"""PM511 suppress-errors."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -27,7 +23,7 @@ class SuppressErrors(Rule):
     compile single blocks, or mark a function with `torch.compiler.disable`, where the rest cannot be compiled.
     """
 
-    card = Card(code="PM511", name="suppress-errors", family="compile", severity=Severity.WARNING)
+    card = Card("PM511", "suppress-errors", "compile", Severity.WARNING)
     triggers = (b"suppress_errors",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM584 too-new-for-oldest."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from premortem.lint import drift
@@ -28,9 +24,7 @@ class TooNewForOldest(Rule):
     As PM582; and when one version only is allowed, which is PM582's business.
     """
 
-    card = Card(
-        code="PM584", name="too-new-for-oldest", family="api-drift", severity=Severity.WARNING, preview=True
-    )
+    card = Card("PM584", "too-new-for-oldest", "api-drift", Severity.WARNING, preview=True)
     triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

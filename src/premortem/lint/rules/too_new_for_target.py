@@ -1,7 +1,3 @@
-"""PM582 too-new-for-target."""
-
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -31,7 +27,7 @@ class TooNewForTarget(Rule):
     versions or `hasattr`; when no version is pinned or installed, or only a README or Dockerfile names one.
     """
 
-    card = Card(code="PM582", name="too-new-for-target", family="api-drift", severity=Severity.ERROR)
+    card = Card("PM582", "too-new-for-target", "api-drift", Severity.ERROR)
     triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,7 +1,3 @@
-"""PM583 torch-load-hazards."""
-
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -44,7 +40,7 @@ class TorchLoadHazards(Rule):
     DistributedDataParallel or fall back to the CPU.
     """
 
-    card = Card(code="PM583", name="torch-load-hazards", family="checkpoint", severity=Severity.ERROR)
+    card = Card("PM583", "torch-load-hazards", "checkpoint", Severity.ERROR)
     triggers = (b"torch.load", b"import load")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
@@ -60,13 +56,10 @@ class TorchLoadHazards(Rule):
     def _whole_model(self, source: Source, call: ast.Call, pin: Pin) -> Diagnostic | None:
         if pin.newest is None or pin.newest < STRICT or not _reads_weights_only(call):
             return None
-        if (
-            mentions(source, source.tree, PREPARED, given=True)
-            or argument(call, "pickle_module", 2) is not None
-        ):
-            return None
         use = _use_as_module(source, call)
-        if use is None or drift.is_guarded(source, call, CAUGHT):
+        if use is None or argument(call, "pickle_module", 2) is not None:
+            return None
+        if mentions(source, source.tree, PREPARED, given=True) or drift.is_guarded(source, call, CAUGHT):
             return None
         older = pin.minors[0] < STRICT
         return self.report(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -35,7 +33,7 @@ class TrainModeNotRestored(Rule):
     before the training of the same turn (a frozen backbone), and when the model has no layer that cares.
     """
 
-    card = Card(code="PM538", name="train-mode-not-restored", family="eval-mode", severity=Severity.WARNING)
+    card = Card("PM538", "train-mode-not-restored", "eval-mode", Severity.WARNING)
     needs = (b".eval()", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-"""PM580 unknown-keyword."""
-
 from __future__ import annotations
 
 import ast
@@ -102,7 +100,7 @@ class UnknownKeyword(Rule):
     vendor's package which changes torch, such as torch_npu.
     """
 
-    card = Card(code="PM580", name="unknown-keyword", family="api-drift", severity=Severity.ERROR)
+    card = Card("PM580", "unknown-keyword", "api-drift", Severity.ERROR)
     triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -38,9 +36,7 @@ class UnshuffledTrainingLoader(Rule):
     shuffles or splits at random itself, and where the order carries meaning (series, windows, streams).
     """
 
-    card = Card(
-        code="PM548", name="unshuffled-training-loader", family="data-order", severity=Severity.WARNING
-    )
+    card = Card("PM548", "unshuffled-training-loader", "data-order", Severity.WARNING)
     needs = (b"DataLoader(", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -36,7 +34,7 @@ class ZeroGradBeforeStep(Rule):
     bad batch).
     """
 
-    card = Card(code="PM532", name="zero-grad-before-step", family="update-order", severity=Severity.ERROR)
+    card = Card("PM532", "zero-grad-before-step", "update-order", Severity.ERROR)
     needs = (b"zero_grad(", b"backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

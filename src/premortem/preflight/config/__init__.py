@@ -1,7 +1,5 @@
 """The settings, as the script will read them."""
 
-from __future__ import annotations
-
 from premortem.preflight.config.checks import ALL
 from premortem.preflight.project import Part, Project, Tell
 
@@ -21,5 +19,6 @@ def survey(project: Project, tell: Tell) -> Part:
         tell("reading the code")
         code = [read.entry, *(path for path in read.paths if path != read.entry)]
         configs = [file.path for file in facts.files if not file.missing]
-        part.findings += linting.findings(read.root, read.entry, [*code, *configs])
+        found, part.silenced = linting.findings(read.root, read.entry, [*code, *configs])
+        part.findings += found
     return part

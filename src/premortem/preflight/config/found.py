@@ -1,7 +1,5 @@
 """The configs that a script really uses: on its command line, in its code, in its decorators."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Gathers the settings and what the code does with them."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which settings the code reads, and what it does with them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

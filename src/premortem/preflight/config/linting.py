@@ -1,7 +1,5 @@
 """Lint's rules over the files that this run reads: the script, what it imports from the project, its configs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +10,13 @@ from premortem.lint.configs import SUFFIXES
 from premortem.terminal.progress import Progress
 
 
-def findings(root: Path, entry: Path, paths: Sequence[Path]) -> list[Finding]:
-    """As `premortem lint` would say it, with the project's own settings for it."""
+def findings(root: Path, entry: Path, paths: Sequence[Path]) -> tuple[list[Finding], int]:
+    """As `premortem lint` would say it, with the project's own settings for it; and how many are silenced."""
     asked = settings.read(entry)
     plan = project.plan(root, asked, whole=True)
     outcome = project.check([str(path) for path in paths], plan, None, Progress())
     found = [verb.finding(one) for one in outcome.diagnostics]
-    return [_weighed(one) for one in found if not _is_config_problem(one)]
+    return [_weighed(one) for one in found if not _is_config_problem(one)], outcome.silenced
 
 
 def _is_config_problem(finding: Finding) -> bool:

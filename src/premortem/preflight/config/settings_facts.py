@@ -1,7 +1,5 @@
 """What is known of the settings: plain values, so that checks can be tried with any project."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +35,7 @@ class File:
     settings: tuple[Setting, ...] = ()
     problem: str = ""  # why it cannot be read
     where: Where = field(default_factory=Where)  # of the problem
-    named: Where = field(default_factory=Where)  # where the code, or nobody, names it
+    named: Where = field(default_factory=Where)  # where the code names it, or nothing does
     given: bool = False  # on the command line
     missing: bool = False
 

@@ -8,8 +8,6 @@ data_facts.py  all of that as plain values   checks/               judge them, o
 surveying.py   the part of the page; `survey_seen` takes what a rehearsal has seen
 """
 
-from __future__ import annotations
-
 from premortem.preflight.data.checks import ALL
 from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed

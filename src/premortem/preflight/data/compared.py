@@ -1,15 +1,16 @@
 """Which tables of a dataset are compared with which."""
 
-from __future__ import annotations
-
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from premortem.preflight.data.tables import Table, is_id
+from premortem.profile.alone import summarise
 from premortem.profile.between import odd_one
 from premortem.profile.facts import Shift
+from premortem.profile.sample import Sample
 
 Differ = Callable[[Table, Table], list[Shift]]
 
@@ -22,31 +23,82 @@ class Pair(NamedTuple):
 
 
 def splits(tables: Iterable[Table]) -> Iterator[Pair]:
-    """The training table of each dataset, and each of its others."""
-    found: dict[tuple[str, bool], list[Table]] = defaultdict(list)
+    """The training table of each dataset, and each of its others; of a split in numbered files, all of them as one table."""
+    found: dict[tuple[str, bool], dict[str, list[Table]]] = defaultdict(lambda: defaultdict(list))
+    loose: dict[tuple[str, str, tuple[str, ...]], list[Table]] = defaultdict(list)
     for table in tables:
         if table.split:
-            found[table.series, bool(table.profile.columns)].append(table)
-    for same in found.values():
-        train = [table for table in same if table.split == "train"]
-        for other in same:
-            if len(train) == 1 and other.split in {"val", "test"}:
-                yield Pair(train[0], other)
+            found[numberless(table.series), bool(table.profile.columns)][table.split].append(table)
+        elif table.sample.columns:
+            loose[beside(table)].append(table)
+    for by_split in found.values():
+        for split in ("val", "test"):
+            others = by_split[split]
+            # part-0.npy, part-1.npy and val.npy: what has no name for its split is what is trained on.
+            train = together(by_split["train"] or (loose[beside(others[0])] if others else []))
+            one = together(others)
+            for other in others if one is None else [one]:
+                if train is not None:
+                    yield Pair(train, other)
+
+
+def beside(table: Table) -> tuple[str, str, tuple[str, ...]]:
+    return table.path.rpartition("/")[0], table.part, table.sample.columns
+
+
+def numberless(name: str) -> str:
+    return re.sub(r"\d+", "*", name)
+
+
+def together(tables: Sequence[Table]) -> Table | None:
+    """Files that differ by a number in their name as one; None for what does not belong together."""
+    if len(tables) < 2:
+        return tables[0] if tables else None
+    first = tables[0]
+    if len({(numberless(t.path), t.part, t.sample.columns, t.profile.kind) for t in tables}) > 1:
+        return None
+    sample = Sample(first.sample.columns)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for table in sorted(tables, key=lambda table: table.path):
+        for code, row in table.sample.kept.items():
+            sample.add(code, row._replace(place=sample.rows + row.place))
+        sample.rows += table.rows
+        sample.spans(table.sample.low, table.sample.high, table.sample.missing)
+        for column, values in table.categories.items():
+            counts[column].update(values)
+    path = numberless(first.path)
+    profile = summarise(sample, path, source=path, kind=first.profile.kind, dtype=first.profile.dtype)
+    return replace(
+        first,
+        path=path,
+        rows=sum(table.rows for table in tables),
+        read=sum(table.read for table in tables),
+        profile=profile if first.profile.columns else first.profile,
+        categories={column: dict(values) for column, values in counts.items()},
+        sample=sample,
+        times={},
+        words={},
+        codes={},
+    )
 
 
 def shards(tables: Iterable[Table], differ: Differ) -> Iterator[tuple[Table, list[Shift], int]]:
     """Of several files that differ by a number in their name, the one that is unlike all others, which are alike."""
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[Table]] = defaultdict(list)
-    for table in tables:
-        numberless = re.sub(r"\d+", "#", table.path)
-        if numberless != table.path and table.profile.columns:
-            found[numberless, table.part, table.split, table.sample.columns].append(table)
-    for same in found.values():
+    for same in numbered(tables):
         if odd := odd_one(same, differ):
             yield *odd, len(same) - 1
 
 
-def told(table: Table, shift: Shift) -> bool:
+def numbered(tables: Iterable[Table]) -> Iterator[list[Table]]:
+    """Files of one split that differ by a number in their name."""
+    found: dict[tuple[str, str, str, tuple[str, ...]], list[Table]] = defaultdict(list)
+    for table in tables:
+        if numberless(table.path) != table.path and table.profile.columns:
+            found[numberless(table.path), table.part, table.split, table.sample.columns].append(table)
+    yield from found.values()
+
+
+def reportable(table: Table, shift: Shift) -> bool:
     """Not of a column that tells rows apart."""
     values = [row.values for row in table.sample.kept.values()]
     place = table.sample.columns.index(shift.column) if shift.column in table.sample.columns else -1

@@ -1,12 +1,11 @@
 """The same content twice: between splits, and within one. Sizes first, then a few bytes, then everything."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from premortem.preflight.data import splits
 from premortem.preflight.data.data_facts import Copies, Look, Overlap
@@ -188,15 +187,16 @@ def twice(
     looks: Iterable[Look], split_of: Callable[[Look], tuple[str, str]]
 ) -> Iterator[tuple[str, str, int, int]]:
     """Numbered files of one split of which the later holds the samples of the earlier."""
-    groups: dict[tuple[str, str, str], list[Look]] = defaultdict(list)
+    groups: dict[tuple[str, str], dict[str, set[Any]]] = defaultdict(dict)
     for look in looks:
         numberless = re.sub(r"\d+", "#", look.path)
-        if numberless != look.path and len(set(look.rows)) >= _FEWEST_ROWS:
-            groups[numberless, look.part, split_of(look)[1]].append(look)
+        marks: set[Any] = max((set(table.sample.kept) for table in look.tables), key=len, default=set())
+        marks = set(look.rows) or marks
+        known = groups[numberless, split_of(look)[1]]
+        if numberless != look.path and len(marks) >= max(_FEWEST_ROWS, len(known.get(look.path, ()))):
+            known[look.path] = marks
     for same in groups.values():
-        rows = [
-            (look.path, set(look.rows)) for look in sorted(same, key=lambda look: look.path)[:_MOST_SHARDS]
-        ]
+        rows = sorted(same.items())[:_MOST_SHARDS]
         for at, (path, mine) in enumerate(rows):
             for earlier, others in rows[:at]:
                 if len(mine & others) >= _TWICE * len(mine):

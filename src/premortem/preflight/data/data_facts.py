@@ -170,7 +170,7 @@ class Root:
     read: int = 0  # files whose content was looked at
     hashed: int = 0
     absent: bool = False  # named with --data, and not there
-    cut: bool = False  # there are more files than could be listed; then nobody is called missing
+    cut: bool = False  # there are more files than could be listed; then no file is called missing
     trouble: tuple[Trouble, ...] = ()
     groups: tuple[Group, ...] = ()
     pairings: tuple[Pairing, ...] = ()
@@ -183,6 +183,7 @@ class Root:
     statistics: tuple[Statistics, ...] = ()
     vocabularies: tuple[Vocabulary, ...] = ()
     weights: tuple[Weights, ...] = ()
+    lists: tuple[Listed, ...] = ()
     links: tuple[
         tuple[str, str], ...
     ] = ()  # folders that are links, and the folder of this root where they end
@@ -191,6 +192,16 @@ class Root:
     twice: tuple[
         tuple[str, str, int, int], ...
     ] = ()  # two files of one split, samples in both, samples of the second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Names in an order, in a small file of one split: the classes, where a label is a place in the list."""
+
+    path: str
+    series: str  # the same for the lists of other splits
+    split: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,5 @@
 """One folder, or one file, becomes a `Root`: listed, read in part, laid out, compared."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -96,6 +94,7 @@ def look_at(
         statistics=tuple(statistics.beside(tree.root, tree.files)),
         vocabularies=tuple(given.vocabularies(tree.root, tree.files)),
         weights=tuple(given.class_weights(tree.root, tree.files)),
+        lists=tuple(given.lists(tree.root, tree.files)),
         links=tuple(tree.links),
         described=tuple(_described(tree, keeps)),
         stored=tuple(_stored(tree, sound)),

@@ -1,14 +1,12 @@
 """Vocabularies and weights of classes that lie beside the data, in files of their own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.preflight.data import names
-from premortem.preflight.data.data_facts import Vocabulary, Weights
+from premortem.preflight.data import names, splits
+from premortem.preflight.data.data_facts import Listed, Vocabulary, Weights
 from premortem.preflight.data.statistics import contents
 from premortem.preflight.data.walk import File
 
@@ -67,6 +65,39 @@ def keeps_case(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     return any(value.get(key) is False for key in ("lowercase", "do_lower_case", "lower"))
+
+
+def lists(root: Path, files: Iterable[File]) -> Iterator[Listed]:
+    """Lists of names, and names with a number each, in files that are there for each split."""
+    small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml", "txt"}]
+    for file in [f for f in small if splits.of(f).split or names.split_of(f.name)][: 4 * _MOST_FILES]:
+        place = splits.of(file)
+        split = place.split or names.split_of(file.name)
+        found = (
+            text_lines(root / file.path)
+            if file.name.endswith(".txt")
+            else in_order(contents(root / file.path))
+        )
+        if 2 <= len(found) <= 1000 and len(set(found)) == len(found):
+            parts = [part for part in re.split(r"[/_.-]+", file.path) if not names.split_of(part)]
+            yield Listed(path=file.path, series="/".join(parts), split=split, names=tuple(found))
+
+
+def in_order(value: Any) -> list[str]:
+    """The names of a list; of names with numbers, or numbers with names, by their numbers."""
+    if isinstance(value, Mapping):
+        pairs = [(v, k) if type(v) is int else (k, v) for k, v in value.items()]
+        if not all(str(number).isdecimal() and isinstance(name, str) for number, name in pairs):
+            return []
+        return [name for _, name in sorted((int(number), name) for number, name in pairs)]
+    return value if isinstance(value, list) and all(isinstance(v, str) for v in value) else []
+
+
+def text_lines(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line]
+    except OSError:
+        return []
 
 
 def class_weights(root: Path, files: Iterable[File]) -> Iterator[Weights]:

@@ -1,7 +1,5 @@
 """How a dataset is laid out: groups, sequences, class folders, folders that lack what their siblings have."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Images of two splits that differ no more than a re-encoding does. A suspicion, never more."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """What names of files and folders say, and how they are shown to people."""
 
-from __future__ import annotations
-
 import re
 
 from premortem.metric_words import SPLITS
@@ -24,7 +22,7 @@ KINDS: dict[str, str] = {
 }  # fmt: skip
 SAMPLES = {"image", "array", "tensor", "table", "tar", "zip", "hdf5", "audio", "video", "raw", "other"}
 
-# Left behind by systems and tools; nobody's sample, and empty by nature.
+# Left behind by systems and tools: not samples, and empty by nature.
 JUNK = {"thumbs.db", "desktop.ini", "__init__.py", "icon\r", "license", "readme", "checksums", "md5sums"}
 JUNK_FOLDERS = {"__pycache__", "__macosx", "node_modules", "lost+found", "@eadir"}
 

@@ -1,7 +1,5 @@
 """Folders side by side whose files belong together by name: blur and sharp, images and masks."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter, defaultdict

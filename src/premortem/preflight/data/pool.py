@@ -1,4 +1,4 @@
-"""Reads many files at once, with a bar where somebody is looking."""
+"""Reads many files at once, with a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.data.walk import File
 
 _MOST_WORKERS = 8  # more than that wait for the disk, not for a core
-PATIENCE = 60.0  # seconds for one dataset; what is not read by then is not in the coverage that is told
+PATIENCE = 60.0  # seconds for one dataset; what is not read by then is not in the coverage that is reported
 
 
 def read_all(root: Path, files: list[File], around: Around) -> tuple[dict[str, list[Look]], set[str]]:

@@ -1,7 +1,5 @@
 """Which files are read: all of them, or a sample that is the same in every run and takes partners together."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 

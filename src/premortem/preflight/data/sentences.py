@@ -1,7 +1,5 @@
 """Words of the texts in a table, and how many of them a vocabulary knows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Which split, role and dataset each file belongs to, from the folders it lies in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

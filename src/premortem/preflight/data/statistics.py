@@ -1,7 +1,5 @@
 """Means and standard deviations that lie beside the data, in files of their own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

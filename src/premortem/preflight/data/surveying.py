@@ -1,7 +1,5 @@
 """The part of the verdict page that is about data."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """What a file holds, as a table with a profile: the same code that profiles what flows into a run."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

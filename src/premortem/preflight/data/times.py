@@ -1,7 +1,5 @@
 """Columns of times: dates as text, and numbers that count seconds, milliseconds or days since 1970."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone

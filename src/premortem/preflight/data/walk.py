@@ -1,7 +1,5 @@
 """All names and sizes below a folder, quickly and without getting lost."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Sentences about files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from premortem import amounts

@@ -1,7 +1,5 @@
 """The machine and the folders, without running anything."""
 
-from __future__ import annotations
-
 from premortem.preflight.environment.checks import ALL
 from premortem.preflight.environment.checks.deadline_too_close import DeadlineTooClose
 from premortem.preflight.environment.checks.quota_too_small import QuotaTooSmall

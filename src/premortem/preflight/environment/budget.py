@@ -1,7 +1,5 @@
 """Time: how long the run will take, beside how long it may."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Datasets that keep what they have read: one copy in each worker process."""
 
-from __future__ import annotations
-
 import ast
 import os
 import struct
@@ -115,7 +113,7 @@ def _size(path: Path) -> int:
 
 
 def image_bytes(path: Path) -> int:
-    """Width x height x channels, from the head of a PNG or JPEG file; 0 when it cannot be told."""
+    """Width x height x channels, from the head of a PNG or JPEG file; 0 when the head does not say."""
     try:
         with path.open("rb") as file:
             head = file.read(65536)

@@ -1,11 +1,9 @@
 """Plain values of a module (`LR = 1e-3`, `class Config: lr = 1e-3`) that were edited after it was imported.
 
-The program that was imported is in Python's own cache beside the source, until somebody imports the new one. A value
+The program that was imported is in Python's own cache beside the source, until a process imports the new one. A value
 counts as edited where the disk says another one than that cache, and the memory still holds the cached one: what was
-set by hand in a notebook is nobody's business.
+set by hand in a notebook is not judged.
 """
-
-from __future__ import annotations
 
 import dis
 import importlib.util

@@ -1,7 +1,5 @@
 """Two of the same: packages of which there is a second copy, and repositories cloned inside themselves."""
 
-from __future__ import annotations
-
 import configparser
 import difflib
 import os
@@ -16,7 +14,7 @@ from premortem.preflight.reading import Reading
 _LOOKED_AT = 3000  # folders
 _DEPTH = 3  # below the top
 _ALIKE = 0.5  # share of names, or of lines, from which two are copies of one
-_MADE = frozenset(("build", "dist"))  # by packaging: nobody edits them
+_MADE = frozenset(("build", "dist"))  # by packaging: they are not edited
 
 
 def copies(reading: Reading) -> list[Copy]:

@@ -1,7 +1,5 @@
 """How many GPUs a script uses, read from its code by positive signs."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
@@ -18,7 +16,7 @@ _SPREADS = frozenset(
     "DataParallel DistributedDataParallel FullyShardedDataParallel fully_shard init_process_group init_device_mesh "
     "Accelerator device_count set_device spawn mp_spawn parallelize_module data_parallel replicate pipeline".split()
 )
-# Packages that choose devices themselves. A Trainer that is told `devices=1` has been told.
+# Packages that choose devices themselves. `devices=1` settles it for a Trainer.
 _CHOOSE = frozenset(
     "accelerate lightning pytorch_lightning transformers deepspeed ray horovod ignite fastai composer colossalai megatron "
     "torchtitan torchtune trl axolotl keras mmengine mmcv catalyst fairscale diffusers ultralytics detectron2 "
@@ -34,8 +32,8 @@ def use(reading: Reading, environ: Mapping[str, str] = os.environ) -> Use:
     framework = next(iter(sorted(_CHOOSE & reading.packages)), "")
     if any(name in environ for name in LAUNCHED):
         return Use(sign="started by a launcher", cuda=cuda, framework=framework)
-    if told := _told_one(reading):
-        return Use(devices=1, sign="devices=1", where=told, cuda=cuda, framework=framework)
+    if where := _one_device(reading):
+        return Use(devices=1, sign="devices=1", where=where, cuda=cuda, framework=framework)
     if framework or other or any(map(_spreads, reading.sources)):
         return Use(cuda=cuda, framework=framework)
     if cuda is None:
@@ -67,7 +65,7 @@ def _spreads(source: Source) -> bool:
     return any(keyword.arg in _KEYWORDS for call in source.nodes(ast.Call) for keyword in call.keywords)
 
 
-def _told_one(reading: Reading) -> Where | None:
+def _one_device(reading: Reading) -> Where | None:
     """`Trainer(accelerator="gpu", devices=1)`, and no other Trainer."""
     trainers = [
         (source, call)
@@ -80,6 +78,6 @@ def _told_one(reading: Reading) -> Where | None:
     source, call = trainers[0]
     devices = argument(call, "devices")
     kind = argument(call, "accelerator")
-    told = isinstance(devices, ast.Constant) and devices.value in {1, "1"}
+    one = isinstance(devices, ast.Constant) and devices.value in {1, "1"}
     on_gpu = kind is None or constant(kind) in {"gpu", "cuda", "auto"}
-    return Where(source.path, call.lineno) if told and on_gpu and last_name(call) else None
+    return Where(source.path, call.lineno) if one and on_gpu and last_name(call) else None

@@ -1,7 +1,5 @@
 """Gathers the facts of the environment and lets the checks judge them."""
 
-from __future__ import annotations
-
 import dataclasses
 import platform
 from pathlib import Path

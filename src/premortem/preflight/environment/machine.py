@@ -1,7 +1,5 @@
 """The GPUs, their driver and the memory of this machine, without loading torch in this process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -148,7 +146,7 @@ def asked(torch: Torch, folder: Path) -> tuple[Torch, list[tuple[int, int]]]:
         answer = json.loads(done.stdout.strip().splitlines()[-1])
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError):
         return torch, []
-    told = Torch(
+    found = Torch(
         version=torch.version,
         cuda=torch.cuda,
         rocm=torch.rocm,
@@ -156,7 +154,7 @@ def asked(torch: Torch, folder: Path) -> tuple[Torch, list[tuple[int, int]]]:
         sees_gpu=answer.get("sees"),
         problem=answer.get("problem", ""),
     )
-    return told, [(major, minor) for major, minor in answer.get("capabilities", ())]
+    return found, [(major, minor) for major, minor in answer.get("capabilities", ())]
 
 
 def memory_available() -> int | None:

@@ -1,7 +1,5 @@
 """What is known of the machine and the folders: plain values, so that checks can be tried with any machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +27,7 @@ class Torch:
 
 @dataclass(frozen=True, kw_only=True)
 class Booking:
-    """How many devices this run keeps from others, and who says so; nobody: they are just there."""
+    """How many devices this run keeps from others, and what says so; empty: they are just there."""
 
     devices: int
     said_by: str = ""

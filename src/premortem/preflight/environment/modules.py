@@ -1,7 +1,5 @@
 """Modules of a long-lived process whose source has been edited since: what runs is not what is on the disk."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Where a script saves its checkpoints, how many there will be, and what becomes of the place."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
@@ -38,7 +36,7 @@ _LISTED = 1000  # files of a folder that are looked at for their size
 
 
 def outputs(reading: Reading, options: dict[str, Option], values: Values) -> list[Output]:
-    """The folders that checkpoints go to, each once. None where it cannot be told from the code."""
+    """The folders that checkpoints go to, each once. None where the code does not say."""
     if any(_TAKEN.search(source.data) for source in reading.sources):
         return []
     places = [(text, where) for _source, _call, text, where in saves(reading, values)]
@@ -101,7 +99,7 @@ def free(path: Path) -> int | None:
 
 
 def savings(reading: Reading, values: Values) -> list[Saving]:
-    """The saves whose number and size can be told before anything runs: others of the run before lie there."""
+    """The saves whose number and size are known before anything runs: others of the run before lie there."""
     found = []
     for source, call, text, where in saves(reading, values):
         if text.startswith(ANY) or not text.endswith(
@@ -133,7 +131,7 @@ def _sizes(path: Path) -> list[int]:
 
 
 def _times(source: Source, call: ast.Call, values: Values) -> int | None:
-    """How often a save in a loop over a known range happens; None when a condition decides that nobody can foresee."""
+    """How often a save in a loop over a known range happens; None when a condition decides it while the script runs."""
     loops = source.loops_around(call)
     if len(loops) != 1 or not isinstance(loops[0], ast.For):
         return None

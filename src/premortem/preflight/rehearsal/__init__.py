@@ -1,7 +1,5 @@
 """A few real steps of the user's own script, a save and a resume, in a sandbox."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -60,27 +58,27 @@ def survey(project: Project, tell: Tell) -> Part:
 
 def checkpoints(scene: Scene) -> dict[str, Any]:
     """Of a script that writes a new file at each save: how large, how many, where."""
-    told = scene.facts
-    numbered = [save for save in told.saved if save.numbered and save.bytes]
-    if not numbered or not told.epochs:
+    rehearsed = scene.facts
+    numbered = [save for save in rehearsed.saved if save.numbered and save.bytes]
+    if not numbered or not rehearsed.epochs:
         return {}
     last = numbered[-1]
     folder = str(Path(last.path).parent)
-    return {"checkpoint_bytes": last.bytes, "checkpoint_count": told.epochs, "checkpoint_folder": folder}
+    return {"checkpoint_bytes": last.bytes, "checkpoint_count": rehearsed.epochs, "checkpoint_folder": folder}
 
 
 def nothing_trained(scene: Scene) -> str:
     """One sentence: why there was no training step."""
-    told = scene.facts
-    if told.faults:
-        return f"premortem itself failed in the script's process ({told.faults[0]})"
-    if told.ended == "late":
-        return f"the script made no training step within {told.seconds:.0f} s (see --seconds)"
-    if told.ended == "interrupted":
+    rehearsed = scene.facts
+    if rehearsed.faults:
+        return f"premortem itself failed in the script's process ({rehearsed.faults[0]})"
+    if rehearsed.ended == "late":
+        return f"the script made no training step within {rehearsed.seconds:.0f} s (see --seconds)"
+    if rehearsed.ended == "interrupted":
         return "interrupted before the first training step"
-    if told.refused:
-        return f"the sandbox refused a write, and the script ended over it: {told.message[:300]}. {told.sandbox['note']}"
-    if told.ended in {"crashed", "died"} or (told.ended == "exited" and told.code):
-        lines = [line.strip() for line in told.tail.splitlines() if line.strip()]
-        return f"the script ended before its first training step: {(lines or [told.message])[-1][:300]}"
+    if rehearsed.refused:
+        return f"the sandbox refused a write, and the script ended over it: {rehearsed.message[:300]}. {rehearsed.sandbox['note']}"
+    if rehearsed.ended in {"crashed", "died"} or (rehearsed.ended == "exited" and rehearsed.code):
+        lines = [line.strip() for line in rehearsed.tail.splitlines() if line.strip()]
+        return f"the script ended before its first training step: {(lines or [rehearsed.message])[-1][:300]}"
     return "the script ran to its end without a training step: no optimizer of torch's was stepped"

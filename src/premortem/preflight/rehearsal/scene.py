@@ -1,7 +1,5 @@
 """What the checks of the rehearsal are given: what was seen, and what follows from it. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The facts of a rehearsal in short sentences, in reading order."""
 
-from __future__ import annotations
-
 import math
 
 from premortem.amounts import scaled
@@ -50,8 +48,8 @@ def facts_of(scene: Scene) -> list[tuple[str, str]]:
 
 def steps(facts: Rehearsed) -> str:
     made = f"{facts.steps} made"
-    told = facts.losses
-    losses = f", loss {float(told[0]):.4g} then {float(told[-1]):.4g}" if len(told) > 1 else ""
+    values = facts.losses
+    losses = f", loss {float(values[0]):.4g} then {float(values[-1]):.4g}" if len(values) > 1 else ""
     seen = f"; {plural(facts.evaluations, 'evaluation')} and {plural(len(facts.saved), 'save')} seen"
     return (
         made
@@ -61,20 +59,22 @@ def steps(facts: Rehearsed) -> str:
 
 
 def one_batch(facts: Rehearsed) -> str:
-    told = facts.overfit
-    if not told.tried or told.first is None or told.best is None:
-        return f"not tried: {told.why_not or 'the time was over'}"
-    way = "falls" if told.best < told.first else "does not fall"
-    return f"its loss {way}: {told.first:.4g}, at best {told.best:.4g} within {told.steps} steps"
+    result = facts.overfit
+    if not result.tried or result.first is None or result.best is None:
+        return f"not tried: {result.why_not or 'the time was over'}"
+    way = "falls" if result.best < result.first else "does not fall"
+    return f"its loss {way}: {result.first:.4g}, at best {result.best:.4g} within {result.steps} steps"
 
 
 def twice(facts: Rehearsed) -> str:
-    told = facts.twice
-    if not told.tried:
-        return f"not tried: {told.why_not or 'no evaluation of the trained model was seen'}"
-    noisy = f" (in train mode: {', '.join(told.noisy)})" if told.noisy else ""
+    result = facts.twice
+    if not result.tried:
+        return f"not tried: {result.why_not or 'no evaluation of the trained model was seen'}"
+    noisy = f" (in train mode: {', '.join(result.noisy)})" if result.noisy else ""
     return (
-        f"the same to the last bit{noisy}" if told.same else f"differs by up to {told.difference:.3g}{noisy}"
+        f"the same to the last bit{noisy}"
+        if result.same
+        else f"differs by up to {result.difference:.3g}{noisy}"
     )
 
 
@@ -85,12 +85,12 @@ def times(scene: Scene) -> list[tuple[str, str]]:
     parts = {name: getattr(split, name) for name in _NAMES}
     # Each is a median of its own, so that together they may come to a little more than the step.
     whole = max(split.step, sum(parts.values()))
-    told = ", ".join(f"{_NAMES[name]} {share(seconds, whole)}" for name, seconds in parts.items())
+    shares = ", ".join(f"{_NAMES[name]} {share(seconds, whole)}" for name, seconds in parts.items())
     rest = whole - sum(parts.values())
     most = max(parts, key=lambda name: parts[name])
     bound = _NAMES[most] if parts[most] > rest else "the loss and the script's own code"
     return [
-        ("time of a step", f"{span(split.step)}: {told}, the rest {share(rest, whole)}"),
+        ("time of a step", f"{span(split.step)}: {shares}, the rest {share(rest, whole)}"),
         ("bound by", bound),
     ]
 

@@ -10,8 +10,6 @@ level  how                                                       what is promise
 The first that this machine allows is taken, and every answer says which one that was.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

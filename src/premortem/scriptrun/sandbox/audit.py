@@ -3,8 +3,6 @@
 It sees calls that the table did not cover, and of Landlock's gaps chmod, chown, utime and extended attributes.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

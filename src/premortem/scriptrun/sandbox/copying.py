@@ -3,8 +3,6 @@
 Small files are copied. Large ones, and what is beyond the budget, can be read but not written.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """The system calls that Python has no name for: mounts, namespaces, capabilities, Landlock. Linux, by ctypes."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -3,8 +3,6 @@
 Not covered are chmod, chown, utime and extended attributes; `audit.py` refuses those that Python makes.
 """
 
-from __future__ import annotations
-
 from premortem.scriptrun.sandbox import kernel
 
 _WRITE_FILE, _REFER, _TRUNCATE = 1 << 1, 1 << 13, 1 << 14

@@ -1,7 +1,5 @@
 """Libraries that open files in C, where a table of Python's own calls does not see them."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

@@ -4,8 +4,6 @@ uid, gid, working folder, network, exit codes and signals stay as they were. Onl
 before numpy or torch is imported, or right after a fork.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A user namespace knows one owner and one group. Copying a file up into a layer k
 where they have no number in the namespace. So such a folder becomes the root of a layer, and such a file a copy.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

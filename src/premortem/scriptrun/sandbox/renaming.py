@@ -1,7 +1,5 @@
 """An overlay does not rename folders that were there before it (EXDEV). `mv` then copies, and so does this."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -5,8 +5,6 @@ the kernel (/proc, /sys, /dev) is bound as it is, /dev/shm gets a layer in memor
 refuses an overlay over `/` as a whole, which is why there are many.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

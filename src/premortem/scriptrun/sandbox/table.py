@@ -5,8 +5,6 @@ safetensors. Programs that the script starts see the user's files as they are, a
 (`landlock.py`), where it can.
 """
 
-from __future__ import annotations
-
 import builtins
 import io
 import os

@@ -3,8 +3,6 @@
 Where the kernel lends no overlay, `table.py` asks here which file a call really means.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

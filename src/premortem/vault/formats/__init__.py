@@ -3,8 +3,6 @@
 A folder or file belongs to the first format that recognises it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Protocol
 

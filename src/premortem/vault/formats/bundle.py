@@ -5,8 +5,6 @@ checkpoint-500/model.safetensors     →  model.…
                scheduler.pt          →  scheduler.…
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from premortem.vault.contents import Contents, open_contents

@@ -1,7 +1,5 @@
 """What the formats have in common whose checkpoint is put together from other checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar

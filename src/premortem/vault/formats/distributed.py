@@ -1,7 +1,5 @@
 """`torch.distributed.checkpoint`: `.metadata` and `*.distcp`, in which each piece of a tensor is a torch zip."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

@@ -5,8 +5,6 @@ pickle   the protocol          pickle   the keys of the storages, in order
 pickle   about the machine     each     eight bytes with its length, then its elements
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Iterator

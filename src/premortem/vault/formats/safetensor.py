@@ -4,8 +4,6 @@ The format has no checksum, but its arithmetic must come out: every tensor as lo
 after the other, up to the last byte of the file.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Hugging Face's shards: `model.safetensors.index.json` says in which file each weight lies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

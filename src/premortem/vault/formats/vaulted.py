@@ -1,7 +1,5 @@
 """A checkpoint folder of `premortem.Vault`: safetensors files, `state.json`, and the manifest that seals them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

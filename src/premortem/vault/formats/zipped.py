@@ -1,7 +1,5 @@
 """`torch.save` since 1.6: a zip with `data.pkl` and one record for each storage."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

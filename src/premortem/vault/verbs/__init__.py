@@ -1,7 +1,5 @@
 """`premortem ckpt VERB`. To add a verb: write its file and add it to VERBS."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

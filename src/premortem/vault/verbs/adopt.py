@@ -1,7 +1,5 @@
 """`premortem ckpt adopt`: record a checksum of a file that premortem did not write."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +9,13 @@ from rich.text import Text
 
 from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
+from premortem.terminal.pages import terminal
 from premortem.vault import records
 from premortem.vault.atomic import copy_into, write_whole
 from premortem.vault.kept_versions import size_of
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
-from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
+from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, words
 from premortem.vault.verify import Verdict, checksum, verify
 
 

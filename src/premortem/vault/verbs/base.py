@@ -1,7 +1,5 @@
 """What the verbs of `premortem ckpt` have in common: how they are called, and how they show things."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -10,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console as Terminal
 from rich.table import Table
 from rich.text import Text
 
@@ -40,13 +37,6 @@ def parser(name: str, usage: str, description: str) -> Parser:
     )
     made.add_argument("--json", action="store_true", help="the same as --format json")
     formatted(made)
-    return made
-
-
-def terminal() -> Terminal:
-    made = Terminal(highlight=False, markup=False, emoji=False)
-    if not made.is_terminal:
-        made.width = 140  # a pipe or a file has no width; names should not be cut for it
     return made
 
 

@@ -1,7 +1,5 @@
 """Which checkpoint of a place is meant."""
 
-from __future__ import annotations
-
 from premortem.errors import UsageError
 from premortem.vault import formats
 from premortem.vault.listing import Found, checkpoints

@@ -1,8 +1,7 @@
 """`premortem ckpt diff`: what changed from one checkpoint to another."""
 
-from __future__ import annotations
-
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,27 +10,19 @@ from rich.text import Text
 
 from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
+from premortem.terminal.pages import terminal
 from premortem.vault.contents import Contents
 from premortem.vault.leaves import shown
 from premortem.vault.listing import at_hand, recorded
 from premortem.vault.matching import Spec, match
-from premortem.vault.verbs.base import (
-    DIFFERENT,
-    Verb,
-    opened,
-    parser,
-    print_json,
-    progress,
-    shape,
-    table,
-    terminal,
-    words,
-)
+from premortem.vault.verbs import base
 from premortem.vault.verbs.choosing import candidates
 from premortem.vault.verify import verify
 
 _SHOWN = 40
+_STATES = 3  # of the optimizer's tensors: they change with every step, and far more than the weights
 _LONG = 60
+_STATE = re.compile(r"(^|\.)state\.\d+\.")  # as `Optimizer.state_dict()` names them
 
 
 @dataclass
@@ -68,7 +59,7 @@ class Difference:
 
 
 def diff_parser() -> Parser:
-    made = parser(
+    made = base.parser(
         "diff",
         "[options] A B",
         "What changed from checkpoint A to checkpoint B: names, shapes, types, numbers, plain values. "
@@ -87,11 +78,11 @@ def call(tokens: Sequence[str]) -> int:
     first, second = candidates(options.a), candidates(options.b)
     total = 4 * (first[1][0].bytes + second[1][0].bytes)
     with (
-        progress("comparing", total) as advance,
+        base.progress("comparing", total) as advance,
         at_hand(first[0], first[1][0], advance) as path_a,
         at_hand(second[0], second[1][0], advance) as path_b,
-        opened(path_a) as a,
-        opened(path_b) as b,
+        base.opened(path_a) as a,
+        base.opened(path_b) as b,
     ):
         found = compare(a, b, advance)
         for name, path, each in (("A", path_a, first[1][0]), ("B", path_b, second[1][0])):
@@ -99,10 +90,10 @@ def call(tokens: Sequence[str]) -> int:
             if not verdict.ok:
                 found.damaged[name] = verdict.reason
     if options.json:
-        print_json({"a": options.a, "b": options.b, "same": found.same, **asdict(found)})
+        base.print_json({"a": options.a, "b": options.b, "same": found.same, **asdict(found)})
     else:
         _show(found, everything=options.all)
-    return 0 if found.same else DIFFERENT
+    return 0 if found.same else base.DIFFERENT
 
 
 def compare(a: Contents, b: Contents, advance: Any = lambda _count: None) -> Difference:
@@ -127,7 +118,7 @@ def compare(a: Contents, b: Contents, advance: Any = lambda _count: None) -> Dif
 def _change(a: Contents, b: Contents, name: str, other: str) -> Change:
     left, right = a.tensors[name], b.tensors[other]
     if left.shape != right.shape:
-        return Change(name, other, False, problem=f"{shape(left.shape)} → {shape(right.shape)}")
+        return Change(name, other, False, problem=f"{base.shape(left.shape)} → {base.shape(right.shape)}")
     if left.dtype != right.dtype:
         return Change(name, other, False, problem=f"{left.dtype} → {right.dtype}")
     try:
@@ -154,27 +145,38 @@ def _show(found: Difference, *, everything: bool) -> None:
         )
         return
     for name, reason in found.damaged.items():
-        screen.print(Text(f"{name} is damaged", "bold red") + words(f": {reason}"), soft_wrap=True)
+        screen.print(Text(f"{name} is damaged", "bold red") + base.words(f": {reason}"), soft_wrap=True)
     if found.renaming:
-        screen.print(words(f"Names: {found.renaming}."))
+        screen.print(base.words(f"Names: {found.renaming}."))
     for label, names in (("only in A", found.only_a), ("only in B", found.only_b)):
-        for name in names if everything else names[:_SHOWN]:
-            screen.print(Text(f"{label}  ", "yellow") + words(name))
-        if len(names) > _SHOWN and not everything:
-            screen.print(Text(f"… and {len(names) - _SHOWN:,} more {label}", "dim"))
+        own = [name for name in names if not _STATE.search(name)]
+        first = names if everything else own[:_SHOWN]
+        for name in first:
+            screen.print(Text(f"{label}  ", "yellow") + base.words(name))
+        if len(names) > len(first):
+            screen.print(Text(f"… and {len(names) - len(first):,} more {label}: --all", "dim"))
     equal = len(found.changes) - len(found.moved)
     screen.print(
         Text(f"{equal:,} tensors are the same to the last bit, {len(found.moved):,} are not.", "bold")
     )
     ranked = sorted(found.moved, key=lambda each: -(each.relative if each.relative is not None else math.inf))
-    listed = table("tensor", ">relative change", ">largest", "")
-    for each in ranked if everything else ranked[:_SHOWN]:
-        listed.add_row(words(each.name), _number(each.relative), _number(each.largest), words(each.problem))
+    weights = [each for each in ranked if not _STATE.search(each.name)]
+    state = [each for each in ranked if _STATE.search(each.name)]
+    chosen = ranked if everything else [*weights[:_SHOWN], *state[:_STATES]]
+    listed = base.table("tensor", ">relative change", ">largest", "")
+    for each in sorted(chosen, key=lambda each: bool(_STATE.search(each.name))):
+        listed.add_row(
+            base.words(each.name), _number(each.relative), _number(each.largest), base.words(each.problem)
+        )
     if listed.row_count:
         screen.print(listed)
-    values = table("value", "A", "B")
+    if len(ranked) > len(chosen):
+        left = len(state) - min(len(state), _STATES)
+        of = f", {left:,} of them state of the optimizer" if left else ""
+        screen.print(Text(f"… and {len(ranked) - len(chosen):,} more{of}: --all", "dim"))
+    values = base.table("value", "A", "B")
     for path, (left, right) in list(found.values.items())[: None if everything else _SHOWN]:
-        values.add_row(words(path), words(_short(left)), words(_short(right)))
+        values.add_row(base.words(path), base.words(_short(left)), base.words(_short(right)))
     if values.row_count:
         screen.print(Text(), values, sep="\n")
 
@@ -189,4 +191,4 @@ def _short(text: str | None) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
 
-DIFF = Verb("what changed from one to another", diff_parser, call)
+DIFF = base.Verb("what changed from one to another", diff_parser, call)

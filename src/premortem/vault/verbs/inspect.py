@@ -1,7 +1,5 @@
 """`premortem ckpt inspect`: what is in a checkpoint, without running anything that is in it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -12,21 +10,11 @@ from rich.text import Text
 from premortem.amounts import size
 from premortem.command_line import Parser
 from premortem.errors import UsageError
+from premortem.terminal.pages import terminal
 from premortem.vault.contents import Contents
 from premortem.vault.leaves import shown
 from premortem.vault.listing import Found, at_hand
-from premortem.vault.verbs.base import (
-    Verb,
-    opened,
-    parser,
-    print_json,
-    progress,
-    shape,
-    table,
-    terminal,
-    when,
-    words,
-)
+from premortem.vault.verbs import base
 from premortem.vault.verbs.choosing import candidates
 
 _TENSORS = 40  # shown without --all
@@ -35,7 +23,7 @@ _LONG = 100  # characters of a value
 
 
 def inspect_parser() -> Parser:
-    made = parser(
+    made = base.parser(
         "inspect",
         "[options] PATH|URL",
         "What is in a checkpoint: its parts, its tensors, its plain values. Nothing in it is run, and listing needs no torch.",
@@ -56,12 +44,12 @@ def call(tokens: Sequence[str]) -> int:
         raise UsageError("which checkpoint? premortem ckpt inspect PATH")
     place, found = candidates(options.path, step=options.step)
     with (
-        progress(f"fetching {found[0].name}", found[0].bytes) as advance,
+        base.progress(f"fetching {found[0].name}", found[0].bytes) as advance,
         at_hand(place, found[0], advance) as path,
-        opened(path) as contents,
+        base.opened(path) as contents,
     ):
         if options.json:
-            print_json(_record(contents, found[0]))
+            base.print_json(_record(contents, found[0]))
         else:
             _show(contents, found[0], everything=options.all)
     return 0
@@ -71,20 +59,20 @@ def _show(contents: Contents, found: Found, *, everything: bool) -> None:
     screen = terminal()
     count = sum(math.prod(each.shape) for each in contents.tensors.values())
     about = f"{contents.format}, {size(contents.size)}, {len(contents.tensors):,} tensors, {count:,} numbers"
-    screen.print(Text.assemble(words(contents.path, "bold"), "  ", (about, "dim")))
+    screen.print(Text.assemble(base.words(contents.path, "bold"), "  ", (about, "dim")))
     for label, value in _facts(found):
-        screen.print(Text(f"  {label:<9}", "dim") + words(value), soft_wrap=True)
+        screen.print(Text(f"  {label:<9}", "dim") + base.words(value), soft_wrap=True)
     if contents.foreign:
         names = ", ".join(contents.foreign[:6]) + (" …" if len(contents.foreign) > 6 else "")
         sentence = f"holds objects of {names}; only a full, unsafe load would make them"
-        screen.print(Text("  note     ", "dim") + words(sentence, "yellow"), soft_wrap=True)
-    parts = table("part", "looks like", ">tensors", ">numbers", "types")
+        screen.print(Text("  note     ", "dim") + base.words(sentence, "yellow"), soft_wrap=True)
+    parts = base.table("part", "looks like", ">tensors", ">numbers", "types")
     for part in contents.state_dicts():
         records = [contents.tensors[name] for name in part.keys.values() if name in contents.tensors]
         kinds = Counter(each.dtype for each in records)
         numbers = sum(math.prod(each.shape) for each in records)
         parts.add_row(
-            words(part.path or "(the whole file)"),
+            base.words(part.path or "(the whole file)"),
             part.kind,
             f"{len(records):,}",
             f"{numbers:,}",
@@ -103,7 +91,7 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     metrics = ", ".join(f"{name} {value:.6g}" for name, value in manifest.metrics.items())
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     step = "" if manifest.step is None else f"{manifest.step:,}"
-    facts = [("step", step), ("written", when(manifest.time)), ("of", manifest.source)]
+    facts = [("step", step), ("written", base.when(manifest.time)), ("of", manifest.source)]
     facts += [("metrics", metrics), ("versions", versions), ("health", manifest.health.problem)]
     return [(label, value) for label, value in facts if value]
 
@@ -113,9 +101,9 @@ def _tensors(contents: Contents, screen: Any, *, everything: bool) -> None:
     some = records if everything else records[:_TENSORS]
     if not some:
         return
-    listed = table("tensor", "shape", "type", ">size")
+    listed = base.table("tensor", "shape", "type", ">size")
     for each in some:
-        listed.add_row(words(each.name), shape(each.shape), each.dtype, size(each.bytes))
+        listed.add_row(base.words(each.name), base.shape(each.shape), each.dtype, size(each.bytes))
     screen.print(Text(), listed, sep="\n")
     _more(len(records) - len(some), "tensors", screen)
 
@@ -125,10 +113,12 @@ def _plain(contents: Contents, screen: Any, *, everything: bool) -> None:
     some = values if everything else values[:_PLAIN]
     if not some:
         return
-    listed = table("value", "")
+    listed = base.table("value", "")
     for name, value in some:
         text = repr(shown(value))
-        listed.add_row(words(name), words(text if everything or len(text) <= _LONG else f"{text[:_LONG]}…"))
+        listed.add_row(
+            base.words(name), base.words(text if everything or len(text) <= _LONG else f"{text[:_LONG]}…")
+        )
     screen.print(Text(), listed, sep="\n")
     _more(len(values) - len(some), "values", screen)
 
@@ -156,4 +146,4 @@ def _record(contents: Contents, found: Found) -> dict[str, Any]:
     }
 
 
-INSPECT = Verb("what is in it: parts, tensors, values", inspect_parser, call)
+INSPECT = base.Verb("what is in it: parts, tensors, values", inspect_parser, call)

@@ -1,7 +1,5 @@
 """`premortem ckpt list`: the checkpoints of a folder, a run, a vault or a mirror."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +8,10 @@ from rich.text import Text
 
 from premortem.amounts import size
 from premortem.command_line import Parser
+from premortem.terminal.pages import terminal
 from premortem.vault.listing import Found, checkpoints
 from premortem.vault.places import place_of
-from premortem.vault.verbs.base import Verb, parser, print_json, table, terminal, when, words
+from premortem.vault.verbs.base import Verb, parser, print_json, table, when, words
 
 _COLOURS = {"quarantined": "red", "checkpoint": "bold", "kept": "cyan"}
 

@@ -1,7 +1,5 @@
 """`premortem ckpt prove train.py ARGS…`: is the resumed run the run that was saved?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from premortem.command_line import Parser

@@ -1,7 +1,5 @@
 """`premortem ckpt restore`: bring a kept version or a mirror's copy back to a path, verified first."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
@@ -17,6 +15,7 @@ from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.files import private
 from premortem.files.trust import shown as shown_path
+from premortem.terminal.pages import terminal
 from premortem.vault import formats
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
 from premortem.vault.kept_versions import slug
@@ -26,7 +25,7 @@ from premortem.vault.manifest import Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
 from premortem.vault.places import PASSED_BY, Place
 from premortem.vault.records import HOME
-from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
+from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, words
 from premortem.vault.verbs.choosing import candidates
 from premortem.vault.verify import Verdict, checksum, verify
 

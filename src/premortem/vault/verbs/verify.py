@@ -1,7 +1,5 @@
 """`premortem ckpt verify`: is it whole, and are its numbers finite?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,9 +10,10 @@ from rich.text import Text
 from premortem.amounts import size
 from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
+from premortem.terminal.pages import terminal
 from premortem.vault.listing import Found, at_hand, checkpoints, recorded
 from premortem.vault.places import Place, place_of
-from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
+from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, words
 from premortem.vault.verify import Verdict, verify
 
 _SHOWN = 10  # damaged records of one file

@@ -1,17 +1,9 @@
-"""PM631 config-missing."""
-
-from __future__ import annotations
-
 import difflib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from premortem.amounts import short
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.config.settings_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ConfigMissing(Check):
@@ -30,15 +22,9 @@ class ConfigMissing(Check):
     For a default of the code, when the code asks first whether the file exists.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM631",
-        name="config-missing",
-        family="config",
-        severity=Severity.ERROR,
-        explains=("script-crashes",),
-    )
+    card = Card("PM631", "config-missing", "config", Severity.ERROR, explains=("script-crashes",))
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for file in facts.files:
             if not file.missing or (not file.given and facts.asks_first):
                 continue

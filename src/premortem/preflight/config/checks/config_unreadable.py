@@ -1,14 +1,5 @@
-"""PM630 config-unreadable."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.config.settings_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ConfigUnreadable(Check):
@@ -24,15 +15,9 @@ class ConfigUnreadable(Check):
     Fix the line that is named. In YAML indent with spaces.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM630",
-        name="config-unreadable",
-        family="config",
-        severity=Severity.ERROR,
-        explains=("script-crashes",),
-    )
+    card = Card("PM630", "config-unreadable", "config", Severity.ERROR, explains=("script-crashes",))
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for file in facts.files:
             if file.problem:
                 yield self.finding(

@@ -1,15 +1,8 @@
-"""PM638 global-batch-disagrees."""
-
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.settings_facts import Facts, Setting
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 _WHOLE = re.compile(r"(?:global|total|effective)_(?:train_)?batch(?:_size)?")
 _EACH = re.compile(
@@ -41,11 +34,9 @@ class GlobalBatchDisagrees(Check):
     give is reported.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM638", name="global-batch-disagrees", family="config", severity=Severity.WARNING
-    )
+    card = Card("PM638", "global-batch-disagrees", "config", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         options = [
             Setting(
                 key=(option.name,), text=str(option.value), plain=True, where=Where(option.file, option.line)
@@ -55,7 +46,7 @@ class GlobalBatchDisagrees(Check):
         for settings in (*(file.settings for file in facts.files), options):
             yield from self._judge(settings, facts.world)
 
-    def _judge(self, settings: Iterable[Setting], world: int | None) -> Iterator[Finding]:
+    def _judge(self, settings: Iterable[Setting], world: int | None) -> Findings:
         numbers = {
             one.name: (int(one.text), one.where) for one in settings if one.text.isdigit() and int(one.text)
         }
@@ -95,6 +86,6 @@ class GlobalBatchDisagrees(Check):
 
 
 def _one(numbers: dict[str, tuple[int, Where]], wanted: re.Pattern[str]) -> str | None:
-    """The one setting of this kind; with two of them nobody can tell which is meant."""
+    """The one setting of this kind; with two of them it is not known which is meant."""
     found = [name for name in numbers if wanted.fullmatch(name)]
     return found[0] if len(found) == 1 else None

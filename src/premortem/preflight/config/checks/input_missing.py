@@ -1,19 +1,11 @@
-"""PM637 input-missing."""
-
-from __future__ import annotations
-
 import difflib
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from premortem.amounts import short
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.settings_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 _SPLIT = r"(?:train|val|valid|validation|test|eval|dev)"
 _THING = r"(?:data|dataset|input|image|img|label|mask|annotation|ann|csv|manifest|corpus|vocab|source|src|lq|gt|hq)s?"
@@ -46,11 +38,9 @@ class InputMissing(Check):
     downloads or makes what it reads.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM637", name="input-missing", family="config", severity=Severity.WARNING
-    )
+    card = Card("PM637", "input-missing", "config", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         if facts.fetches:
             return
         for file in facts.files:
@@ -63,7 +53,7 @@ class InputMissing(Check):
                 where = Where(option.file, option.line)
                 yield from self._said(option.spelled[0], option.value, where, facts.folders)
 
-    def _said(self, name: str, text: str, where: Where, folders: tuple[Path, ...]) -> Iterator[Finding]:
+    def _said(self, name: str, text: str, where: Where, folders: tuple[Path, ...]) -> Findings:
         meant = Path(os.path.expandvars(text)).expanduser()
         if any((folder / meant).exists() for folder in folders):
             return

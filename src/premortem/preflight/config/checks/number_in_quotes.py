@@ -1,16 +1,8 @@
-"""PM633 number-in-quotes."""
-
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.lint.keys import is_usual
 from premortem.preflight.config.settings_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.preflight.wording import place
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -32,15 +24,11 @@ class NumberInQuotes(Check):
     For keys that do not name quantities, and for keys that the code or its loader converts.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM633",
-        name="number-in-quotes",
-        family="config",
-        severity=Severity.WARNING,
-        explains=("learning-rate-not-a-number",),
+    card = Card(
+        "PM633", "number-in-quotes", "config", Severity.WARNING, explains=("learning-rate-not-a-number",)
     )
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         if facts.converts:
             return
         reads = facts.reads

@@ -1,16 +1,7 @@
-"""PM634 option-stays-text."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.checks.number_in_quotes import NUMBER
 from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.options import Option
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity, Where
 
 
 class OptionStaysText(Check):
@@ -30,15 +21,11 @@ class OptionStaysText(Check):
     When the code converts the value itself. An option that is not given in this command is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM634",
-        name="option-stays-text",
-        family="config",
-        severity=Severity.ERROR,
-        explains=("learning-rate-not-a-number",),
+    card = Card(
+        "PM634", "option-stays-text", "config", Severity.ERROR, explains=("learning-rate-not-a-number",)
     )
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for option in facts.options.values():
             number = isinstance(option.default, (int, float)) and not isinstance(option.default, bool)
             if option.convert or option.action or option.choices or not number:

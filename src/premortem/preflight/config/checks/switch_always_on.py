@@ -1,14 +1,5 @@
-"""PM635 switch-always-on."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.settings_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 _OFF = frozenset(("false", "no", "off", "0", "none"))
 
@@ -29,11 +20,9 @@ class SwitchAlwaysOn(Check):
     An option that this command does not switch off is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM635", name="switch-always-on", family="config", severity=Severity.ERROR
-    )
+    card = Card("PM635", "switch-always-on", "config", Severity.ERROR)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for option in facts.options.values():
             if option.convert != "bool":
                 continue

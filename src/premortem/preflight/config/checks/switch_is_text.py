@@ -1,14 +1,5 @@
-"""PM632 switch-is-text."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.config.settings_facts import Facts, Setting
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.preflight.wording import place
 
 _OFF = frozenset(("false", "no", "off"))
@@ -35,15 +26,9 @@ class SwitchIsText(Check):
     the value as a condition, it is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM632",
-        name="switch-is-text",
-        family="config",
-        severity=Severity.ERROR,
-        explains=("text-taken-for-a-switch",),
-    )
+    card = Card("PM632", "switch-is-text", "config", Severity.ERROR, explains=("text-taken-for-a-switch",))
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         if facts.converts:
             return
         for file in facts.files:
@@ -51,7 +36,7 @@ class SwitchIsText(Check):
                 if _is_text(setting, facts) and setting.name in facts.reads.names:
                     yield from self._said(setting, facts)
 
-    def _said(self, setting: Setting, facts: Facts) -> Iterator[Finding]:
+    def _said(self, setting: Setting, facts: Facts) -> Findings:
         name = setting.name
         if name in facts.reads.compared or name in facts.reads.converted:
             return

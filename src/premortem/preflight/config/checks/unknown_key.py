@@ -1,15 +1,7 @@
-"""PM636 unknown-key."""
-
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.settings_facts import Facts, File
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 from premortem.preflight.wording import place
 
 
@@ -30,9 +22,9 @@ class UnknownKey(Check):
     that the code reads is near.
     """
 
-    card: ClassVar[Card] = Card(code="PM636", name="unknown-key", family="config", severity=Severity.WARNING)
+    card = Card("PM636", "unknown-key", "config", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         reads = facts.reads
         if "*" in reads.spread:
             return

@@ -1,17 +1,10 @@
-"""PM676 category-only-in-one-split."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Mapping
 
 from premortem.amounts import share, some
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.between import only_in
 from premortem.profile.facts import Profile
 
@@ -37,15 +30,15 @@ class CategoryOnlyInOneSplit(Check):
     explains it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM676",
-        name="category-only-in-one-split",
-        family="data-labels",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM676",
+        "category-only-in-one-split",
+        "data-labels",
+        Severity.WARNING,
         explains=("class-only-in-evaluation", "labels-numbered-differently", "odd-label"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for first, second in compared.splits(root.tables):
                 for column, values in second.categories.items():
@@ -73,7 +66,7 @@ class CategoryOnlyInOneSplit(Check):
         column: str,
         first: tuple[str, Mapping[str, int]],
         second: tuple[str, Mapping[str, int]],
-    ) -> Iterator[Finding]:
+    ) -> Findings:
         one = Profile("", classes=tuple(first[1].items()))
         two = Profile("", classes=tuple(second[1].items()))
         absent = only_in(one, two)

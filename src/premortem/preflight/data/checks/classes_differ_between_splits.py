@@ -1,21 +1,13 @@
-"""PM669 classes-differ-between-splits."""
-
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
-from premortem.preflight.data.data_facts import Classes, DataFacts
+from premortem.preflight.data.data_facts import Classes, DataFacts, Listed
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ClassesDifferBetweenSplits(Check):
-    """Two splits have different class folders, so the same class gets two different numbers.
+    """Two splits have different class folders, or list their classes in another order, so the same class gets two different numbers.
 
     ## Why it matters
     `ImageFolder` numbers the folders in sorted order, for each split by itself. One folder more in one of them, and every class
@@ -32,11 +24,9 @@ class ClassesDifferBetweenSplits(Check):
     all the same.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM669", name="classes-differ-between-splits", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM669", "classes-differ-between-splits", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             places: dict[str, dict[str, Classes]] = defaultdict(dict)
             for entry in root.classes:
@@ -48,7 +38,27 @@ class ClassesDifferBetweenSplits(Check):
                     if train is not None and split in by_split:
                         yield from self._compare(root.name, train, by_split[split])
 
-    def _compare(self, root: str, train: Classes, other: Classes) -> Iterator[Finding]:
+            for listed in root.lists:
+                for other in root.lists:
+                    if listed.split == "train" != other.split and listed.series == other.series:
+                        yield from self._lists(facts, root.name, listed, other)
+
+    def _lists(self, facts: DataFacts, root: str, train: Listed, other: Listed) -> Findings:
+        moved = [name for at, name in enumerate(train.names) if other.names[at : at + 1] != (name,)]
+        if set(train.names) != set(other.names) or not moved or not facts.reads(other.path):
+            return
+        name = moved[0]
+        yield self.finding(
+            f"`{shown(root)}`: `{shown(train.path)}` and `{shown(other.path)}` list the same {len(train.names)} names in another order: "
+            f"`{shown(name)}` is {train.names.index(name)} in the one and {other.names.index(name)} in the other",
+            cause="Where a label is a place in the list of classes, the labels of the two splits mean other classes.",
+            remedy="Keep one list of classes, and number all splits by it.",
+            only_train=[],
+            only_other=[],
+            moved=len(moved),
+        )
+
+    def _compare(self, root: str, train: Classes, other: Classes) -> Findings:
         one, two = ([name for name, _ in entry.counts] for entry in (train, other))
         common = [name for name in one if name in set(two)]
         moved = [name for name in common if sorted(one).index(name) != sorted(two).index(name)]

@@ -1,17 +1,8 @@
-"""PM648 clock-differs."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.times import length
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _TIMES = 1.5  # the step between two rows of the other: summer time and leap seconds change none by that
 
@@ -33,15 +24,15 @@ class ClockDiffers(Check):
     When the rows of a file are not a regular time apart, and when the code resamples.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM648",
-        name="clock-differs",
-        family="data-scale",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM648",
+        "clock-differs",
+        "data-scale",
+        Severity.WARNING,
         explains=("columns-differ-between-files", "columns-differ-between-phases"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         resampled = any("resampl" in name or "asfreq" in name for name in facts.names)
         for root in facts.roots:
             for first, second in compared.splits(root.tables):

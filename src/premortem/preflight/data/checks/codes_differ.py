@@ -1,16 +1,7 @@
-"""PM645 codes-differ-between-splits."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _USED = frozenset({"indices", "codes", "read_dictionary", "dictionary_encode", "dictionary", "factorize"})
 
@@ -32,11 +23,9 @@ class CodesDifferBetweenSplits(Check):
     When the lists agree, and when the script never names `indices`, `codes` or a dictionary.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM645", name="codes-differ-between-splits", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM645", "codes-differ-between-splits", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         if not {part for name in facts.names for part in name.split(".")} & _USED:
             return
         for root in facts.roots:

@@ -1,20 +1,14 @@
-"""PM675 columns-differ-between-files."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import some
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 from premortem.profile.between import WITHIN, along, shifts
 from premortem.profile.facts import Shift
+from premortem.profile.lone import between_splits, two_groups
 from premortem.profile.wording import shift
 
 
@@ -34,22 +28,30 @@ class ColumnsDifferBetweenFiles(Check):
 
     ## When it stays silent
     When columns only wander: between splits a shift counts from four spreads and a width from six times, between files of
-    one split and within a file from six spreads and twelve times.
+    one split and within a file from six spreads and twelve times. Where three other columns agree up to chance, the files were
+    drawn alike, and one spread is enough.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM675",
-        name="columns-differ-between-files",
-        family="data-scale",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM675",
+        "columns-differ-between-files",
+        "data-scale",
+        Severity.WARNING,
         explains=("columns-differ-between-phases", "train-and-eval-inputs-differ"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             seen: set[str] = set()
+            yield from self._groups(facts, root, seen)
             for first, second in compared.splits(root.tables):
-                found = [s for s in shifts(first.profile, second.profile) if self._counts(facts, second, s)]
+                if first.path in seen:
+                    continue
+                found = shifts(first.profile, second.profile)
+                if not found and first.profile.kind == "table":
+                    lone = between_splits(first.sample, second.sample)
+                    found = [lone] if lone else []
+                found = [s for s in found if self._counts(facts, second, s)]
                 if found:
                     seen |= {first.path, second.path}
                     yield self._say(
@@ -58,7 +60,7 @@ class ColumnsDifferBetweenFiles(Check):
             yield from self._odd_files(facts, root, seen)
             yield from self._halves(facts, root, seen)
 
-    def _odd_files(self, facts: DataFacts, root: Root, seen: set[str]) -> Iterator[Finding]:
+    def _odd_files(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         def differ(first: Table, second: Table) -> list[Shift]:
             found = shifts(first.profile, second.profile, far=WITHIN[0], wide=WITHIN[1])
             return [s for s in found if self._counts(facts, second, s)]
@@ -70,7 +72,22 @@ class ColumnsDifferBetweenFiles(Check):
                     root, table, f"the {number} files beside it", f"`{shown(table.shown)}`", found
                 )
 
-    def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Iterator[Finding]:
+    def _groups(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
+        """Half of the stations in Celsius, and half in Fahrenheit."""
+        for same in compared.numbered(root.tables):
+            groups = two_groups([table.sample for table in same]) if same[0].profile.kind == "table" else None
+            if groups is None:
+                continue
+            found_one, few = groups
+            table = same[few[0]]
+            if self._counts(facts, table, found_one):
+                seen |= {compared.numberless(table.path), *(each.path for each in same)}
+                odd = [shown(same[at].shown) for at in few]
+                yield self._say(
+                    root, table, f"the {len(same) - len(few)} files beside it", some(odd), [found_one]
+                )
+
+    def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         for table in root.tables:
             if table.path in seen or table.profile.kind != "table":
                 continue
@@ -81,7 +98,7 @@ class ColumnsDifferBetweenFiles(Check):
                 yield self._say(root, table, f"the first half {where}", f"the second half {where}", found)
 
     def _counts(self, facts: DataFacts, table: Table, found: Shift) -> bool:
-        return facts.uses(table, found.column) and compared.told(table, found)
+        return facts.uses(table, found.column) and compared.reportable(table, found)
 
     def _say(self, root: Root, table: Table, first: str, second: str, found: list[Shift]) -> Finding:
         names = [each.column for each in found]

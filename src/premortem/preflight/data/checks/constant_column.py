@@ -1,16 +1,7 @@
-"""PM679 constant-column."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import some
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.alone import constants
 from premortem.profile.wording import amount
 
@@ -32,15 +23,15 @@ class ConstantColumn(Check):
     the file and not this one.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM679",
-        name="constant-column",
-        family="data-scale",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM679",
+        "constant-column",
+        "data-scale",
+        Severity.WARNING,
         explains=("column-is-one-number", "columns-differ-between-phases"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for table in (t for t in root.tables if t.split in {"", "train"} and "=" not in t.part):
                 found = [c for c in constants(table.profile) if facts.uses(table, c.name)]

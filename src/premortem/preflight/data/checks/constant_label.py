@@ -1,15 +1,6 @@
-"""PM672 constant-label."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _FEWEST = 20  # rows
 
@@ -30,11 +21,9 @@ class ConstantLabel(Check):
     Where another table beside it has several labels: detectors of anomalies are trained on the normal ones alone.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM672", name="constant-label", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM672", "constant-label", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             looks = [look for group in root.groups for look in group.looks if look.labels]
             # A table for each class: constant by nature. Varied labels elsewhere: trained on the normal ones only.

@@ -1,15 +1,6 @@
-"""PM666 copies-contradict."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _MULTI = 0.2  # of the files: then one picture is meant to have several classes
 
@@ -27,11 +18,9 @@ class CopiesContradict(Check):
     Keep the copy with the right label. Where several labels are right, use a loss for several labels.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM666", name="copies-contradict", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM666", "copies-contradict", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             pairs = root.copies.contradicting if root.copies else ()
             if not root.copies or not pairs:

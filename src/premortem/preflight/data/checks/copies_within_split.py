@@ -1,16 +1,7 @@
-"""PM665 copies-within-split."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import share
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class CopiesWithinSplit(Check):
@@ -27,11 +18,9 @@ class CopiesWithinSplit(Check):
     Remove the copies before a split is drawn. To show rare samples more often, use `WeightedRandomSampler`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM665", name="copies-within-split", family="data-order", severity=Severity.INFO
-    )
+    card = Card("PM665", "copies-within-split", "data-order", Severity.INFO)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             copies = root.copies
             if copies is None or len(copies.contradicting) == copies.count:

@@ -1,16 +1,7 @@
-"""PM655 damaged-samples."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class DamagedSamples(Check):
@@ -29,11 +20,9 @@ class DamagedSamples(Check):
     before it is used.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM655", name="damaged-samples", family="data-empty", severity=Severity.WARNING
-    )
+    card = Card("PM655", "damaged-samples", "data-empty", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             # Of text only lines of records are samples; other files beside them may be anything.
             trouble = [t for t in root.trouble if root.samples or t.path.endswith(".jsonl")]

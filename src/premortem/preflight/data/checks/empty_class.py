@@ -1,16 +1,7 @@
-"""PM667 empty-class."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class EmptyClass(Check):
@@ -27,11 +18,9 @@ class EmptyClass(Check):
     Fill the folder or remove it, in all splits alike.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM667", name="empty-class", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM667", "empty-class", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for classes in root.classes:
                 empty = [name for name, number in classes.counts if not number]

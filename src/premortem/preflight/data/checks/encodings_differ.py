@@ -1,16 +1,8 @@
-"""PM642 encodings-differ."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import PurePath
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _OTHER = ("not UTF-8", "UTF-16")
 _NAMED = (
@@ -44,15 +36,11 @@ class EncodingsDiffer(Check):
     When all files with that ending are in one encoding or plain ASCII, and when the script names another encoding.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM642",
-        name="encodings-differ",
-        family="data-scale",
-        severity=Severity.WARNING,
-        explains=("text-in-another-encoding",),
+    card = Card(
+        "PM642", "encodings-differ", "data-scale", Severity.WARNING, explains=("text-in-another-encoding",)
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         if any(word.lower().startswith(_NAMED) for word in facts.names):
             return
         for root in facts.roots:

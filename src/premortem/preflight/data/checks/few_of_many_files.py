@@ -1,16 +1,7 @@
-"""PM653 few-of-many-files."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 _MANY = 100  # files
 _FEW = 10  # samples
@@ -31,11 +22,9 @@ class FewOfManyFiles(Check):
     Count what the dataset leaves out, by reason, and print it once when it is built.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM653", name="few-of-many-files", family="data-empty", severity=Severity.WARNING
-    )
+    card = Card("PM653", "few-of-many-files", "data-empty", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for length in facts.lengths:
             if length.files >= _MANY and length.length < _FEW and length.read <= _SHARE * length.files:
                 yield self.finding(

@@ -1,16 +1,7 @@
-"""PM658 folder-lacks-role."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class FolderLacksRole(Check):
@@ -27,11 +18,9 @@ class FolderLacksRole(Check):
     Prepare the named folder again, or leave the whole sequence out.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM658", name="folder-lacks-role", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM658", "folder-lacks-role", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             if not root.uneven:
                 continue

@@ -1,16 +1,7 @@
-"""PM651 folder-nearly-named."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class FolderNearlyNamed(Check):
@@ -28,15 +19,15 @@ class FolderNearlyNamed(Check):
     Write the name as it is on the disk. Check `root.is_dir()` before the dataset is built, and raise when it is not.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM651",
-        name="folder-nearly-named",
-        family="data-empty",
-        severity=Severity.ERROR,
+    card = Card(
+        "PM651",
+        "folder-nearly-named",
+        "data-empty",
+        Severity.ERROR,
         explains=("no-samples", "input-missing", "no-batches"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for miss in facts.misses:
             yield self.finding(
                 f"`{shown(miss.wanted)}` does not exist; did you mean `{shown(miss.there)}`, "

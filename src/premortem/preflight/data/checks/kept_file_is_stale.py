@@ -1,16 +1,8 @@
-"""PM641 kept-file-is-stale."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _LATER = 600.0  # seconds: files that were copied together are that far apart at most
 
@@ -33,15 +25,15 @@ class KeptFileIsStale(Check):
     the source is at least ten minutes newer.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM641",
-        name="kept-file-is-stale",
-        family="persistence",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM641",
+        "kept-file-is-stale",
+        "persistence",
+        Severity.WARNING,
         explains=("cache-older-than-its-source", "uninformative-labels"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             known = {file.path: file for file in root.described}
             for cache in root.described:

@@ -1,16 +1,7 @@
-"""PM697 kept-file-lacks-rows."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
 from premortem.events import FileFacts
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _PART = 0.5  # of what it is made from; code that leaves out broken rows leaves out fewer
 _FEWEST = 20  # rows or files of the source
@@ -34,15 +25,15 @@ class KeptFileLacksRows(Check):
     another split is whole: a mean over a data set has one row too.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM697",
-        name="kept-file-lacks-rows",
-        family="data-empty",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM697",
+        "kept-file-lacks-rows",
+        "data-empty",
+        Severity.WARNING,
         explains=("sizes-out-of-proportion", "evaluation-dwarfs-training"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             counted = [
                 (cache, *found) for cache in root.described if (found := rows(root, cache)) is not None

@@ -1,15 +1,6 @@
-"""PM694 masks-do-not-lie-on-images."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.lying import wrong
 
 
@@ -31,15 +22,15 @@ class MasksTurned(Check):
     When brightness does not follow the masks in any way, when pictures are symmetric, and when sizes of image and mask differ.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM694",
-        name="masks-do-not-lie-on-images",
-        family="data-augment",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM694",
+        "masks-do-not-lie-on-images",
+        "data-augment",
+        Severity.WARNING,
         explains=("targets-do-not-lie-on-inputs", "uninformative-labels"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for pairing in root.pairings:
                 found = wrong(pairing.laid)

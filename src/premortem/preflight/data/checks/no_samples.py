@@ -1,16 +1,7 @@
-"""PM650 no-samples."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class NoSamples(Check):
@@ -28,15 +19,9 @@ class NoSamples(Check):
     `if not self.items: raise FileNotFoundError(root)`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM650",
-        name="no-samples",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=("empty-class",),
-    )
+    card = Card("PM650", "no-samples", "data-empty", Severity.ERROR, explains=("empty-class",))
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         misspelled = {miss.wanted for miss in facts.misses}
         for root in facts.roots:
             if root.name not in misspelled and not root.samples and not root.cut and not _is_text(root):

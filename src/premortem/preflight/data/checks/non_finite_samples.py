@@ -1,17 +1,8 @@
-"""PM662 non-finite-samples."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Group, Look
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _COMMON = 0.5  # of the files: then NaN marks what was not measured, and the code knows
 
@@ -34,16 +25,14 @@ class NonFiniteSamples(Check):
     Where most files hold NaN: it is then a mark for gaps, and only reported.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM662", name="non-finite-samples", family="numerics-nan", severity=Severity.WARNING
-    )
+    card = Card("PM662", "non-finite-samples", "numerics-nan", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for group in root.groups:
                 yield from self._group(root.name, group)
 
-    def _group(self, root: str, group: Group) -> Iterator[Finding]:
+    def _group(self, root: str, group: Group) -> Findings:
         looks = [look for look in group.looks if look.values and look.kind != "table"]
         bad = [look for look in looks if look.nan or look.inf]
         if not bad:

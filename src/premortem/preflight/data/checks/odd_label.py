@@ -1,15 +1,6 @@
-"""PM671 odd-label."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Look
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 _IGNORED = {-1, -100, 255}  # what people write for "no label"
 _RARE = 0.01
@@ -30,11 +21,9 @@ class OddLabel(Check):
     Look at the named rows. Where the number means "ignore", hand it to the loss as `ignore_index`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM671", name="odd-label", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM671", "odd-label", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for look in (look for group in root.groups for look in group.looks if look.labels):
                 odd = _odd(look)

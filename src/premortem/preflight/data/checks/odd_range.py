@@ -1,15 +1,6 @@
-"""PM661 odd-range."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
-from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look
+from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look, Root
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _RARE = 0.05
 
@@ -28,18 +19,37 @@ class OddRange(Check):
     Bring the named files to the scale of the others, and assert the range where a sample is loaded.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM661", name="odd-range", family="data-scale", severity=Severity.WARNING
-    )
+    card = Card("PM661", "odd-range", "data-scale", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for group in root.groups:
                 for part in sorted({look.part for look in group.looks})[:16]:
                     looks = [look for look in group.looks if look.part == part and look.high is not None]
                     yield from self._alike(root.name, group, looks)
+            yield from self._masks(root)
 
-    def _alike(self, root: str, group: Group, looks: list[Look]) -> Iterator[Finding]:
+    def _masks(self, root: Root) -> Findings:
+        """Pictures that are wanted, on one scale in one split and on another in the next."""
+        tops = {
+            (group.name.replace(group.split, "*"), group.split): (max(map(_top, looks)), group.name)
+            for group in root.groups
+            if group.kind == "image" and group.role == "target" and group.split
+            if len(looks := [look for look in group.looks if look.high is not None]) >= SMALL
+        }
+        for (series, split), (top, name) in tops.items():
+            usual, trained = tops.get((series, "train"), (0.0, ""))
+            small, large = sorted((usual, top))
+            if split != "train" and large > 20 * small > 0:
+                yield self.finding(
+                    f"`{shown(root.name)}`: the targets in `{shown(name)}` reach {top:g}, those in `{shown(trained)}` {usual:g}",
+                    cause="The masks of the two splits are on different scales: 255 where the others have 1.",
+                    remedy="Write both with the same numbers, or compare (`mask > 0`) where they are read.",
+                    files=[shown(name), shown(trained)],
+                    usual=usual,
+                )
+
+    def _alike(self, root: str, group: Group, looks: list[Look]) -> Findings:
         if len(looks) < SMALL or (group.kind == "image" and group.role != "target"):
             return
         tops = sorted(_top(look) for look in looks)

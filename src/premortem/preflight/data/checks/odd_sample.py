@@ -1,18 +1,11 @@
-"""PM660 odd-sample."""
-
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import size, some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
 _RARE = 0.01  # of the samples differ
 
@@ -36,16 +29,16 @@ class OddSample(Check):
     it is only reported.
     """
 
-    card: ClassVar[Card] = Card(code="PM660", name="odd-sample", family="shape", severity=Severity.WARNING)
+    card = Card("PM660", "odd-sample", "shape", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for group in root.groups:
                 for finding in self._group(root.name, group):
                     quiet = finding.evidence["differs"] in facts.handled
                     yield replace(finding, severity=Severity.INFO) if quiet else finding
 
-    def _group(self, root: str, group: Group) -> Iterator[Finding]:
+    def _group(self, root: str, group: Group) -> Findings:
         looks = [look for look in group.looks if look.kind not in {"table", "tar", "text"}]
         parts = {look.part for look in looks}
         for part in sorted(parts) if len(parts) <= 16 else []:
@@ -53,7 +46,7 @@ class OddSample(Check):
             if group.kind != "array" or len({look.path for look in alike}) == len(alike):
                 yield from self._alike(root, group, alike)
 
-    def _alike(self, root: str, group: Group, looks: list[Look]) -> Iterator[Finding]:
+    def _alike(self, root: str, group: Group, looks: list[Look]) -> Findings:
         usual_shape, odd_shapes = _odd_ones(looks, [look.shape for look in looks])
         usual_mode, odd_modes = _odd_ones(looks, [look.mode for look in looks])
         # Photos of any size also come in any colours, and loaders of photos convert.

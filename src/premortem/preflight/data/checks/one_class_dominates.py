@@ -1,16 +1,7 @@
-"""PM668 one-class-dominates."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import share
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _MOST = 0.95
 _FEWEST = 100  # samples
@@ -31,11 +22,9 @@ class OneClassDominates(Check):
     `WeightedRandomSampler`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM668", name="one-class-dominates", family="data-labels", severity=Severity.INFO
-    )
+    card = Card("PM668", "one-class-dominates", "data-labels", Severity.INFO)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             folders = [(entry.split or ".", entry.counts) for entry in root.classes]
             labelled = [(k.path, k.labels) for group in root.groups for k in group.looks if len(k.labels) > 1]

@@ -1,18 +1,10 @@
-"""PM659 pair-shapes-differ."""
-
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Pairing
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import size, some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _USUAL = 0.8  # of the pairs agree on one ratio of sizes
 _FEWEST = 5
@@ -32,15 +24,9 @@ class PairShapesDiffer(Check):
     Make the named pair again from one source. In the dataset, compare the sizes of both sides when a sample is loaded.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM659",
-        name="pair-shapes-differ",
-        family="shape",
-        severity=Severity.WARNING,
-        explains=("odd-sample",),
-    )
+    card = Card("PM659", "pair-shapes-differ", "shape", Severity.WARNING, explains=("odd-sample",))
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for pairing in root.pairings:
                 odd = _odd(pairing)

@@ -1,17 +1,8 @@
-"""PM656 partner-missing."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Pairing, Root
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _BY_ACCIDENT = 0.2  # of the inputs; where more lack a target, only a part was meant to have one
 
@@ -30,22 +21,18 @@ class PartnerMissing(Check):
     Bring the missing files, or remove their partners. Pair by name, never by position.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM656",
-        name="partner-missing",
-        family="data-labels",
-        severity=Severity.WARNING,
-        explains=("sequence-counts-differ",),
+    card = Card(
+        "PM656", "partner-missing", "data-labels", Severity.WARNING, explains=("sequence-counts-differ",)
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             lacking = {name for each in root.uneven for name in each.lacks}
             for pairing in root.pairings:
                 yield from self._without_target(root, pairing, lacking)
                 yield from self._without_input(root, pairing)
 
-    def _without_target(self, root: Root, pairing: Pairing, lacking: set[str]) -> Iterator[Finding]:
+    def _without_target(self, root: Root, pairing: Pairing, lacking: set[str]) -> Findings:
         alone = len(pairing.left_only)
         whole = pairing.both + alone
         if not alone or pairing.right.rpartition("/")[2] in lacking:
@@ -67,7 +54,7 @@ class PartnerMissing(Check):
             of=whole,
         )
 
-    def _without_input(self, root: Root, pairing: Pairing) -> Iterator[Finding]:
+    def _without_input(self, root: Root, pairing: Pairing) -> Findings:
         alone = len(pairing.right_only)
         if alone and 2 * alone <= pairing.both:
             yield self.finding(

@@ -1,18 +1,11 @@
-"""PM698 parts-in-the-order-of-letters."""
-
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _FEWEST = 3  # parts
 
@@ -34,15 +27,15 @@ class PartsByLetters(Check):
     Unless the code sorts names without a key, and another file has exactly as many rows as all parts together.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM698",
-        name="parts-in-the-order-of-letters",
-        family="data-order",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM698",
+        "parts-in-the-order-of-letters",
+        "data-order",
+        Severity.WARNING,
         explains=("uninformative-labels", "labels-numbered-differently"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         if not facts.sorts:
             return
         for root in facts.roots:

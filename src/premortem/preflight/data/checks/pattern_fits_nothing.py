@@ -1,15 +1,6 @@
-"""PM652 pattern-fits-nothing."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import count
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class PatternFitsNothing(Check):
@@ -26,11 +17,9 @@ class PatternFitsNothing(Check):
     Compare suffixes in lower case, and accept every format that the decoder can read.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM652", name="pattern-fits-nothing", family="data-empty", severity=Severity.WARNING
-    )
+    card = Card("PM652", "pattern-fits-nothing", "data-empty", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for pattern in facts.patterns:
             yield self.finding(
                 f"no file of the data fits `{pattern.pattern}`, but {count(pattern.count, 'file ends', 'files end')} in "

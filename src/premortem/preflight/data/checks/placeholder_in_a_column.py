@@ -1,17 +1,8 @@
-"""PM674 placeholder-in-a-column."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import some
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 from premortem.profile.facts import Placeholder
 from premortem.profile.wording import placeholder
 
@@ -34,15 +25,15 @@ class PlaceholderInAColumn(Check):
     or twice.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM674",
-        name="placeholder-in-a-column",
-        family="data-scale",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM674",
+        "placeholder-in-a-column",
+        "data-scale",
+        Severity.WARNING,
         explains=("placeholder-taken-for-a-value", "uninformative-labels"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             said: dict[tuple[str, ...], tuple[Table, list[Placeholder], list[str]]] = {}
             # The training split first: it is the one that is learnt from.

@@ -1,16 +1,9 @@
-"""PM657 sequence-counts-differ."""
-
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Root, Sequence
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 
 class SequenceCountsDiffer(Check):
@@ -26,11 +19,9 @@ class SequenceCountsDiffer(Check):
     Extract the named sequence again. Give partners the same names, and pair by name.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM657", name="sequence-counts-differ", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM657", "sequence-counts-differ", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for sequence, usual in _odd(root):
                 counts = ", ".join(f"{number} in `{shown(role or '.')}`" for role, number in sequence.counts)

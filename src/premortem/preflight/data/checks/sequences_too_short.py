@@ -1,16 +1,7 @@
-"""PM654 sequences-too-short."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import is_split
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity, Where
 
 
 class SequencesTooShort(Check):
@@ -27,15 +18,11 @@ class SequencesTooShort(Check):
     Lower the clip length to what the sequences have, pad the short ones, or extract the missing frames.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM654",
-        name="sequences-too-short",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=("no-samples", "no-batches"),
+    card = Card(
+        "PM654", "sequences-too-short", "data-empty", Severity.ERROR, explains=("no-samples", "no-batches")
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             # A split with all its images in one folder is no sequence, whatever their numbers.
             every = [

@@ -1,20 +1,12 @@
-"""PM649 series-split-by-chance."""
-
-from __future__ import annotations
-
 from bisect import bisect
-from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.times import Times, alike, length
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _FEWEST = 50  # rows of the other split
 _BETWEEN = 0.9  # of them
@@ -38,11 +30,9 @@ class SeriesSplitByChance(Check):
     to the next (a correlation above 0.7). Tables with several rows for each time are left alone.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM649", name="series-split-by-chance", family="data-order", severity=Severity.WARNING
-    )
+    card = Card("PM649", "series-split-by-chance", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for first, second in compared.splits(root.tables):
                 for column, times in second.times.items():

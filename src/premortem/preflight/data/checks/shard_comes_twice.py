@@ -1,16 +1,9 @@
-"""PM646 shard-comes-twice."""
+from collections import Counter
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.amounts import share
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
+from premortem.amounts import count, share
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ShardComesTwice(Check):
@@ -20,7 +13,7 @@ class ShardComesTwice(Check):
     The samples that should be in the second file are missing, and those of the first weigh twice. Sizes and counts are as expected.
 
     ## Usual causes
-    A download that was tried again and stored under the next name; a job that wrote its part twice.
+    A download that was tried again and stored under the next name; a job that wrote its part twice; links that all lead to one file.
 
     ## What to do
     Fetch the file again, and compare checksums of what is inside.
@@ -29,22 +22,23 @@ class ShardComesTwice(Check):
     When less than nine tenths of a file are in the other, and for files whose rows repeat by nature.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM646",
-        name="shard-comes-twice",
-        family="data-order",
-        severity=Severity.WARNING,
-        explains=("copies-within-split",),
+    card = Card(
+        "PM646", "shard-comes-twice", "data-order", Severity.WARNING, explains=("copies-within-split",)
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
-            for first, second, shared, of in root.twice:
+            again = Counter(first for first, *_ in root.twice)
+            for first, second, shared, of in {pair[0]: pair for pair in reversed(root.twice)}.values():
+                others = again[first] - 1
+                also = f"; so are those of {count(others, 'other file')}" if others else ""
                 yield self.finding(
-                    f"`{shown(root.name)}`: {shared} of {of} samples of `{shown(second)}` ({share(shared, of)}) are those of `{shown(first)}`",
+                    f"`{shown(root.name)}`: {shared} of {of} samples of `{shown(second)}` ({share(shared, of)}) are those of `{shown(first)}`"
+                    f"{also}",
                     cause="The second file is the first once more: what should be in it is missing.",
                     remedy=f"Fetch or make `{shown(second)}` again.",
                     files=[shown(first), shown(second)],
                     shared=shared,
                     of=of,
+                    again=again[first],
                 )

@@ -1,16 +1,7 @@
-"""PM677 sizes-out-of-proportion."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _TIMES = 5.0
 _FEW = 5000  # rows: a large test set beside a large training set is a choice
@@ -33,15 +24,15 @@ class SizesOutOfProportion(Check):
     Below five times as many rows, and above 5,000 rows of training.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM677",
-        name="sizes-out-of-proportion",
-        family="data-empty",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM677",
+        "sizes-out-of-proportion",
+        "data-empty",
+        Severity.WARNING,
         explains=("evaluation-dwarfs-training",),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             said: set[str] = set()
             for first, second in compared.splits(root.tables):

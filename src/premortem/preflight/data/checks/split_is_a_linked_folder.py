@@ -1,16 +1,7 @@
-"""PM640 split-is-a-linked-folder."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.splits import of_folder
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class SplitIsALinkedFolder(Check):
@@ -29,15 +20,15 @@ class SplitIsALinkedFolder(Check):
     For links between folders of one split, and for links that lead out of the dataset.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM640",
-        name="split-is-a-linked-folder",
-        family="data-order",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM640",
+        "split-is-a-linked-folder",
+        "data-order",
+        Severity.WARNING,
         explains=("split-is-a-link", "evaluated-on-training-rows", "no-samples"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for link, end in root.links:
                 split, other = of_folder(link).split, of_folder(end).split

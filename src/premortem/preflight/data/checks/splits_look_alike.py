@@ -1,16 +1,7 @@
-"""PM664 splits-look-alike."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import share
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 _SHARE = 0.05
 _FEWEST = 3
@@ -33,11 +24,9 @@ class SplitsLookAlike(Check):
     Where pictures resemble many others, as the frames of a video do, a resemblance between splits proves nothing.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM664", name="splits-look-alike", family="data-order", severity=Severity.WARNING
-    )
+    card = Card("PM664", "splits-look-alike", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for overlap in root.overlaps:
                 if (

@@ -1,16 +1,7 @@
-"""PM663 splits-overlap."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import share
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Overlap
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _WORTH_SAYING = 0.01  # of the smaller split; well-known datasets repeat a few in ten thousand
 _BROKEN = 0.5
@@ -36,21 +27,21 @@ class SplitsOverlap(Check):
     Remove the shared samples from the training split, and split by scene, person or source rather than by file.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM663",
-        name="splits-overlap",
-        family="data-order",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM663",
+        "splits-overlap",
+        "data-order",
+        Severity.WARNING,
         explains=("splits-look-alike", "evaluated-on-training-rows"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for overlap in root.overlaps:
                 if overlap.how in _HOW and overlap.of:
                     yield from self._overlap(root.name, overlap)
 
-    def _overlap(self, root: str, overlap: Overlap) -> Iterator[Finding]:
+    def _overlap(self, root: str, overlap: Overlap) -> Findings:
         part = overlap.shared / overlap.of
         severity = Severity.INFO
         if part >= _WORTH_SAYING and overlap.trained:  # val and test may be one

@@ -1,16 +1,7 @@
-"""PM678 statistics-of-other-data."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Root, Statistics
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
 _BETWEEN = (1.0, 1 / 255, 1 / 127.5, 255.0)  # units in which images are normalised
 _NEAR = 2.0  # spreads between two means
@@ -36,15 +27,15 @@ class StatisticsOfOtherData(Check):
     channels or columns.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM678",
-        name="statistics-of-other-data",
-        family="data-scale",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM678",
+        "statistics-of-other-data",
+        "data-scale",
+        Severity.WARNING,
         explains=("inputs-nearly-constant", "unnormalised-inputs", "uninformative-labels"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for given in root.statistics:
                 known = [c for table in root.tables if (c := described(table, len(given.mean))) is not None]

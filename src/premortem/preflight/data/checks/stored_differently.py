@@ -1,15 +1,6 @@
-"""PM643 stored-differently-between-splits."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Stored
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _FEWEST = 10  # files
 _MOST_OF = 0.5  # of the one split, and (nearly) none of the other
@@ -52,15 +43,15 @@ class StoredDifferently(Check):
     reads the note.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM643",
-        name="stored-differently-between-splits",
-        family="data-scale",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM643",
+        "stored-differently-between-splits",
+        "data-scale",
+        Severity.WARNING,
         explains=("columns-differ-between-files", "columns-differ-between-phases", "odd-sample"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             trained = {(s.dataset, s.kind): s for s in root.stored if s.split == "train"}
             for judged in root.stored:
@@ -72,7 +63,7 @@ class StoredDifferently(Check):
                 converts = not facts.names or any(part in name for name in facts.names for part in _CONVERTS)
                 yield from self._compare(root.name, first, judged, converts)
 
-    def _compare(self, root: str, first: Stored, second: Stored, converts: bool) -> Iterator[Finding]:
+    def _compare(self, root: str, first: Stored, second: Stored, converts: bool) -> Findings:
         here, there = counts(first, converts), counts(second, converts)
         for one, two, other in ((here, there, second), (there, here, first)):
             mine, yours = sum(two.values()), sum(one.values())

@@ -1,18 +1,10 @@
-"""PM647 stored-in-few-bits."""
-
-from __future__ import annotations
-
 import math
 import re
-from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.facts import Column
 
 _BITS = {"float16": 11, "float32": 24}
@@ -39,15 +31,11 @@ class StoredInFewBits(Check):
     For measurements, for which a relative error matters, and for numbers that the type still has all of.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM647",
-        name="stored-in-few-bits",
-        family="data-scale",
-        severity=Severity.WARNING,
-        explains=("stored-too-coarsely",),
+    card = Card(
+        "PM647", "stored-in-few-bits", "data-scale", Severity.WARNING, explains=("stored-too-coarsely",)
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for table in root.tables:
                 bits = _BITS.get(table.profile.dtype)

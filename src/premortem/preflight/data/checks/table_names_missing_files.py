@@ -1,17 +1,8 @@
-"""PM670 table-names-missing-files."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import share
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class TableNamesMissingFiles(Check):
@@ -31,11 +22,9 @@ class TableNamesMissingFiles(Check):
     When no file that the table names is there: the pictures then lie elsewhere, where only the code knows.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM670", name="table-names-missing-files", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM670", "table-names-missing-files", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for look in (look for group in root.groups for look in group.looks if look.kind == "table"):
                 missing, whole = look.values, look.named

@@ -1,16 +1,7 @@
-"""PM673 tar-sample-incomplete."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class TarSampleIncomplete(Check):
@@ -28,11 +19,9 @@ class TarSampleIncomplete(Check):
     Write the shard again with `ShardWriter`, one call for each sample, and keys without dots.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM673", name="tar-sample-incomplete", family="data-labels", severity=Severity.WARNING
-    )
+    card = Card("PM673", "tar-sample-incomplete", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for look in (look for group in root.groups for look in group.looks if look.kind == "tar"):
                 if look.missing:

@@ -1,24 +1,15 @@
-"""PM644 times-do-not-fit."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.times import Times, when
-from premortem.preflight.unit import Check
+from premortem.preflight.data.times import Times, length, when
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _SUMMER = 1.0  # hours, by which the offset of one zone changes in a year
 _LATER = 0.1  # of the training's time, by which a split that is later begins later
 
 
 class TimesDoNotFit(Check):
-    """The times of two splits are in other zones, or a later split begins before the training data ends.
+    """The times of two files are in other zones, or a later split begins before the training data ends.
 
     ## Why it matters
     Eight hours in a zone move every hour of the day. A forecast that is judged on days it was trained on is remembered.
@@ -35,12 +26,11 @@ class TimesDoNotFit(Check):
     same time, as those of a random split do; of times in other units, which PM648 reports.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM644", name="times-do-not-fit", family="data-order", severity=Severity.WARNING
-    )
+    card = Card("PM644", "times-do-not-fit", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
+            yield from self._beside(facts, root)
             for first, second in compared.splits(root.tables):
                 for column, times in second.times.items():
                     known = first.times.get(column)
@@ -66,6 +56,39 @@ class TimesDoNotFit(Check):
                             column=shown(column),
                             files=list(names),
                         )
+
+    def _beside(self, facts: DataFacts, root: Root) -> Findings:
+        """Tables of other columns, row for row of the same length and step, whose clocks are hours apart: they are joined by them."""
+        timed = [
+            (table, column, times)
+            for table in root.tables
+            for column, times in table.times.items()
+            if times.step and times.rising and facts.reads(table.path) and facts.uses(table, column)
+        ]
+        for at, (first, column, one) in enumerate(timed):
+            for second, other, two in timed[at + 1 :]:
+                if first.path == second.path or first.sample.columns == second.sample.columns:
+                    continue
+                if first.rows == second.rows and (hours := apart(one, two)):
+                    names = (shown(first.shown), shown(second.shown))
+                    yield self.finding(
+                        f"`{shown(root.name)}`: the times of `{names[0]}` and `{names[1]}` are {abs(hours):g} hours apart: the one goes from "
+                        f"{when(one.first)} to {when(one.last)}, the other from {when(two.first)} to {when(two.last)}, in {first.rows} rows each",
+                        cause=f"Both have a row for each {length(one.step)} of the same stretch, and one of them is shifted as another time zone "
+                        f"would shift it: joined by `{shown(column)}`, rows do not belong together.",
+                        remedy="Convert both to UTC where the files are read.",
+                        column=shown(other),
+                        files=list(names),
+                        hours=hours,
+                    )
+
+
+def apart(first: Times, second: Times) -> float:
+    """Hours, as a zone is: half ones, up to fourteen. One row is a lag, and meant."""
+    start, end = second.first - first.first, second.last - first.last
+    if start != end or first.step != second.step or first.unit != second.unit or abs(start) <= first.step:
+        return 0.0
+    return start / 3600 if start % 1800 == 0 and abs(start) <= 14 * 3600 else 0.0
 
 
 def other_zones(first: Times, second: Times) -> bool:

@@ -1,16 +1,7 @@
-"""PM699 tokens-renumbered-between-splits."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.numbering import renumbered
 from premortem.profile.wording import numbering
 
@@ -32,15 +23,15 @@ class TokensRenumbered(Check):
     moved by one number.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM699",
-        name="tokens-renumbered-between-splits",
-        family="data-labels",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM699",
+        "tokens-renumbered-between-splits",
+        "data-labels",
+        Severity.WARNING,
         explains=("tokens-numbered-differently",),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for first, second in compared.splits(root.tables):
                 found = renumbered(first.profile, second.profile)

@@ -1,16 +1,7 @@
-"""PM695 vocabulary-of-other-text."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.sentences import known
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _KNOWN = 0.5  # of the words; a vocabulary that leaves out rare words knows four in five
 _FEWEST = 200  # words of the text
@@ -33,15 +24,15 @@ class VocabularyOfOtherText(Check):
     When it knows more than half of the words, when it has pieces of words or single letters, and when the script does not name the file.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM695",
-        name="vocabulary-of-other-text",
-        family="data-labels",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM695",
+        "vocabulary-of-other-text",
+        "data-labels",
+        Severity.WARNING,
         explains=("inputs-nearly-constant", "uninformative-labels"),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         small = not facts.names or any("lower" in name or "casefold" in name for name in facts.names)
         for root in facts.roots:
             for given in root.vocabularies:

@@ -1,15 +1,8 @@
-"""PM696 class-weights-along-counts."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.data.data_facts import DataFacts, Root, Weights
 from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.weighting import grows
 
 _ENOUGH = 100  # labels
@@ -32,15 +25,15 @@ class ClassWeightsAlongCounts(Check):
     fits the weights, and when the script does not name the file.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM696",
-        name="class-weights-along-counts",
-        family="data-labels",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM696",
+        "class-weights-along-counts",
+        "data-labels",
+        Severity.WARNING,
         explains=("class-weights-of-other-classes",),
     )
 
-    def look(self, facts: DataFacts) -> Iterator[Finding]:
+    def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for given in root.weights:
                 labels = [found for found in counted(root) if set(found[1]) == set(named(given, found[1]))]

@@ -1,7 +1,5 @@
 """What names, attributes and settings may hold. Order is not followed: everything that is ever assigned counts."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The paths that the code speaks of, and what it does to them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

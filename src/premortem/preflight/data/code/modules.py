@@ -1,7 +1,5 @@
 """The script and the local modules that it imports, as this part names them."""
 
-from __future__ import annotations
-
 import ast
 import os
 from dataclasses import dataclass

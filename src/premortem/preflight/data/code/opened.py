@@ -1,7 +1,5 @@
 """From what the code mentions to what lies on the disk."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

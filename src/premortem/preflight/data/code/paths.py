@@ -1,7 +1,5 @@
 """The text of an expression, as far as it is known without running it."""
 
-from __future__ import annotations
-
 import ast
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What the command line and configuration files set, by name."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

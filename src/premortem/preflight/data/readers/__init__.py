@@ -4,8 +4,6 @@ A reader runs nothing of what it reads. It says what is wrong with a file in its
 when a package is needed that is not here.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 

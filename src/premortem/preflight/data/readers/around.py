@@ -1,7 +1,5 @@
 """What a reader may know besides the file: where the dataset is, and which names are in it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

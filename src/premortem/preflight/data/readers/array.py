@@ -1,7 +1,5 @@
 """Arrays of numpy: one in a .npy, several in a .npz. Pickled objects in them are never loaded."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Iterator

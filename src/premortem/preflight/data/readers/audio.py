@@ -1,7 +1,5 @@
 """WAV files by their headers: cut off, or with another rate than the rest."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path

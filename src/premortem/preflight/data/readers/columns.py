@@ -1,7 +1,5 @@
 """What tables say, whatever they are stored in: labels, files that they name, rows that can be compared."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """CSV and TSV, with the standard library."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from itertools import islice
@@ -45,11 +43,18 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         head = [f"{name}.{place}" for place, name in enumerate(head)]
     whole = [row for row in body if len(row) == len(head)]
     yield columns.about(
-        {name: [row[place].strip() for row in whole] for place, name in enumerate(head)},
+        {name: trimmed([row[place] for row in whole]) for place, name in enumerate(head)},
         path,
         relative,
         around,
     )
+
+
+def trimmed(cells: list[str]) -> list[str]:
+    """Without spaces around them, unless only some words have them: a script that does not strip them takes `a` and `a ` for two."""
+    made = [cell.strip() for cell in cells]
+    padded = {a != b for a, b in zip(cells, made, strict=True) if b and not is_number(b)}
+    return cells if len(padded) == 2 else made
 
 
 def _lines(file: TextIO) -> Iterator[str]:

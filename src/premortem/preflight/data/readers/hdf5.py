@@ -1,7 +1,5 @@
 """HDF5, where h5py is present."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from pathlib import Path

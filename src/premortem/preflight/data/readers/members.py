@@ -1,7 +1,5 @@
 """What lies inside an archive: images by their channels, arrays as rows, labels, and the content of each member."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections import Counter

@@ -1,7 +1,5 @@
 """What is worth knowing of an array: its range, what is not finite, its rows."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Parquet, where pyarrow is present."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Numbers without a header, as `np.memmap` and `np.fromfile` read them: of the type that the script's code names."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """WebDataset tars: members that are cut off, and samples that lack a member which the others have."""
 
-from __future__ import annotations
-
 import functools
 import tarfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """Tensors in .pt, .pth and .safetensors, through the vault's readers: nothing in the file is run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """JSON, JSON lines, and lists of names that make up a split."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Zip archives of samples."""
 
-from __future__ import annotations
-
 import functools
 import zipfile
 import zlib

@@ -1,15 +1,6 @@
-"""PM607 cache-larger-than-memory."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import size
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 
 class CacheLargerThanMemory(Check):
@@ -30,11 +21,9 @@ class CacheLargerThanMemory(Check):
     When the size of the samples is not known. One byte is counted for each value of an image; floats need four.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM607", name="cache-larger-than-memory", family="memory-fit", severity=Severity.WARNING
-    )
+    card = Card("PM607", "cache-larger-than-memory", "memory-fit", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for one in facts.caching:
             need = one.size * one.workers
             if need <= one.available:

@@ -1,14 +1,5 @@
-"""PM613 deadline-too-close."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.budget import Budget, span
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 CLOSE = 1.5  # times the deadline, from which no error of the estimate can save it
 
@@ -27,11 +18,9 @@ class DeadlineTooClose(Check):
     Train fewer epochs, ask for more time, or resume in a second session: `premortem run --deadline` saves in time.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM613", name="deadline-too-close", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM613", "deadline-too-close", "environment", Severity.WARNING)
 
-    def look(self, facts: Budget) -> Iterator[Finding]:
+    def look(self, facts: Budget) -> Findings:
         if facts.deadline is None or facts.eta <= facts.deadline:
             return
         yield self.finding(

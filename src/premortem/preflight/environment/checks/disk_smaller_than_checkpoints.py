@@ -1,15 +1,6 @@
-"""PM606 disk-smaller-than-checkpoints."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import size
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class DiskSmallerThanCheckpoints(Check):
@@ -30,11 +21,9 @@ class DiskSmallerThanCheckpoints(Check):
     many there will be.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM606", name="disk-smaller-than-checkpoints", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card("PM606", "disk-smaller-than-checkpoints", "checkpoint", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for saving in facts.savings:
             fitting = fits(saving.free, saving.size, saving.count)
             if fitting >= saving.count:

@@ -1,14 +1,5 @@
-"""PM602 driver-too-old."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 # The oldest Linux driver that runs any release of a major version of CUDA, as NVIDIA documents it.
 OLDEST = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
@@ -30,11 +21,9 @@ class DriverTooOld(Check):
     When torch does see the GPU: a compatibility package can bridge the gap.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM602", name="driver-too-old", family="environment", severity=Severity.ERROR
-    )
+    card = Card("PM602", "driver-too-old", "environment", Severity.ERROR)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         torch = facts.torch
         if (
             not facts.gpus

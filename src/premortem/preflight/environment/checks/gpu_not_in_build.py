@@ -1,15 +1,8 @@
-"""PM603 gpu-not-in-build."""
-
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
 
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
 
@@ -27,11 +20,9 @@ class GpuNotInBuild(Check):
     For a new GPU install a newer torch, built for a newer CUDA. For an old one, install the last torch that has it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM603", name="gpu-not-in-build", family="environment", severity=Severity.ERROR
-    )
+    card = Card("PM603", "gpu-not-in-build", "environment", Severity.ERROR)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         torch = facts.torch
         if torch is None or not torch.architectures:
             return

@@ -1,14 +1,5 @@
-"""PM605 gpus-left-idle."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 
 class GpusLeftIdle(Check):
@@ -29,11 +20,9 @@ class GpusLeftIdle(Check):
     machine without a booking it is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM605", name="gpus-left-idle", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM605", "gpus-left-idle", "environment", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         booking, use = facts.booking, facts.use
         if booking is None or booking.devices < 2 or use.devices != 1:
             return

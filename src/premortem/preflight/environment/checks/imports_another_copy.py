@@ -1,15 +1,6 @@
-"""PM610 imports-another-copy."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import short
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ImportsAnotherCopy(Check):
@@ -30,11 +21,9 @@ class ImportsAnotherCopy(Check):
     are the same to the last byte are a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM610", name="imports-another-copy", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM610", "imports-another-copy", "environment", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for copy in facts.copies:
             if not copy.outside:
                 continue

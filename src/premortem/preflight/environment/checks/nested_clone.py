@@ -1,15 +1,6 @@
-"""PM609 nested-clone."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import short
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class NestedClone(Check):
@@ -29,15 +20,11 @@ class NestedClone(Check):
     For submodules, and for repositories that come from elsewhere.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM609",
-        name="nested-clone",
-        family="environment",
-        severity=Severity.WARNING,
-        explains=("two-copies-of-a-package",),
+    card = Card(
+        "PM609", "nested-clone", "environment", Severity.WARNING, explains=("two-copies-of-a-package",)
     )
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for clone in facts.clones:
             runs = "the inner one" if clone.inside else "the outer one"
             yield self.finding(

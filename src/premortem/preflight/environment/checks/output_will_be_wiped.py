@@ -1,15 +1,6 @@
-"""PM608 output-will-be-wiped."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import short
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 
 class OutputWillBeWiped(Check):
@@ -30,15 +21,15 @@ class OutputWillBeWiped(Check):
     tells that the place will be wiped. A place that only might go (memory, a container) is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM608",
-        name="output-will-be-wiped",
-        family="persistence",
-        severity=Severity.WARNING,
+    card = Card(
+        "PM608",
+        "output-will-be-wiped",
+        "persistence",
+        Severity.WARNING,
         explains=("ephemeral-output-path", "ephemeral-storage"),
     )
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for output in facts.outputs:
             if output.wiped:
                 yield self.finding(

@@ -1,15 +1,6 @@
-"""PM614 quota-too-small."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.budget import Budget, span
 from premortem.preflight.environment.checks.deadline_too_close import CLOSE
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class QuotaTooSmall(Check):
@@ -25,11 +16,9 @@ class QuotaTooSmall(Check):
     Book as many devices as the script uses; train fewer epochs.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM614", name="quota-too-small", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM614", "quota-too-small", "environment", Severity.WARNING)
 
-    def look(self, facts: Budget) -> Iterator[Finding]:
+    def look(self, facts: Budget) -> Findings:
         if facts.quota is None:
             return
         need = facts.eta * facts.booked

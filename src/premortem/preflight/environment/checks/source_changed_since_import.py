@@ -1,14 +1,7 @@
-"""PM612 source-changed-since-import."""
+from collections.abc import Iterable
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.environment.modules import Stale
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class SourceChangedSinceImport(Check):
@@ -29,11 +22,9 @@ class SourceChangedSinceImport(Check):
     (`LR = 1e-3`) is not noticed once another process has imported the edited file.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM612", name="source-changed-since-import", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM612", "source-changed-since-import", "environment", Severity.WARNING)
 
-    def look(self, facts: Iterable[Stale]) -> Iterator[Finding]:
+    def look(self, facts: Iterable[Stale]) -> Findings:
         for stale in facts:
             names = [f"`{name}`" for name in stale.changed if name]
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -1,14 +1,5 @@
-"""PM604 torch-does-not-load."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 
 class TorchDoesNotLoad(Check):
@@ -25,15 +16,9 @@ class TorchDoesNotLoad(Check):
     Read the message: it names the library. Often a fresh environment is the quickest way out.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM604",
-        name="torch-does-not-load",
-        family="environment",
-        severity=Severity.ERROR,
-        explains=("script-crashes",),
-    )
+    card = Card("PM604", "torch-does-not-load", "environment", Severity.ERROR, explains=("script-crashes",))
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         torch = facts.torch
         if torch is not None and torch.problem:
             yield self.finding(

@@ -1,14 +1,5 @@
-"""PM601 torch-without-cuda."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class TorchWithoutCuda(Check):
@@ -29,11 +20,9 @@ class TorchWithoutCuda(Check):
     When the code never speaks of CUDA and no framework chooses the device for it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM601", name="torch-without-cuda", family="environment", severity=Severity.ERROR
-    )
+    card = Card("PM601", "torch-without-cuda", "environment", Severity.ERROR)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         torch = facts.torch
         if not facts.gpus or torch is None or torch.cuda or torch.rocm:
             return

@@ -1,15 +1,6 @@
-"""PM611 two-copies-of-a-package."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.amounts import short
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.environment.machine_facts import Facts
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class TwoCopiesOfAPackage(Check):
@@ -28,11 +19,9 @@ class TwoCopiesOfAPackage(Check):
     When both are the same to the last byte, for `build/` and `dist/`, and when the script changes `sys.path` itself.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM611", name="two-copies-of-a-package", family="environment", severity=Severity.WARNING
-    )
+    card = Card("PM611", "two-copies-of-a-package", "environment", Severity.WARNING)
 
-    def look(self, facts: Facts) -> Iterator[Finding]:
+    def look(self, facts: Facts) -> Findings:
         for copy in facts.copies:
             if copy.outside or copy.same:
                 continue

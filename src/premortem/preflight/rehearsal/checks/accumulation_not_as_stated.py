@@ -1,14 +1,5 @@
-"""PM690 accumulation-not-as-stated."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class AccumulationNotAsStated(Check):
@@ -24,17 +15,15 @@ class AccumulationNotAsStated(Check):
     Step every n-th batch, and divide the loss by n.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM690", name="accumulation-not-as-stated", family="accumulation", severity=Severity.WARNING
-    )
+    card = Card("PM690", "accumulation-not-as-stated", "accumulation", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told = facts.facts
-        factor = told.stated.get("accumulation")
-        if type(factor) is not int or factor < 2 or told.optimizers != 1 or facts.suspect:
+    def look(self, facts: Scene) -> Findings:
+        rehearsed = facts.facts
+        factor = rehearsed.stated.get("accumulation")
+        if type(factor) is not int or factor < 2 or rehearsed.optimizers != 1 or facts.suspect:
             return
-        seen = set(told.backwards)
-        if len(told.backwards) < 3 or len(seen) != 1 or factor in seen or 0 in seen:
+        seen = set(rehearsed.backwards)
+        if len(rehearsed.backwards) < 3 or len(seen) != 1 or factor in seen or 0 in seen:
             return
         (each,) = seen
         yield self.finding(

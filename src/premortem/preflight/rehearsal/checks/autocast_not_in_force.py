@@ -1,14 +1,5 @@
-"""PM685 autocast-not-in-force."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class AutocastNotInForce(Check):
@@ -26,11 +17,9 @@ class AutocastNotInForce(Check):
     Call the model, and compute the loss, inside of the region.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM685", name="autocast-not-in-force", family="throughput", severity=Severity.WARNING
-    )
+    card = Card("PM685", "autocast-not-in-force", "throughput", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
+    def look(self, facts: Scene) -> Findings:
         force = facts.facts.force
         if not force.looked or not force.autocast or force.low or not force.full:
             return

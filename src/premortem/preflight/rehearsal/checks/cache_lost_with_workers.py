@@ -1,15 +1,6 @@
-"""PM689 cache-lost-with-workers."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
 from premortem.amounts import size
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class CacheLostWithWorkers(Check):
@@ -26,14 +17,12 @@ class CacheLostWithWorkers(Check):
     `persistent_workers=True`, or a cache that all workers share (`premortem.parts.RamCache`).
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM689", name="cache-lost-with-workers", family="throughput", severity=Severity.WARNING
-    )
+    card = Card("PM689", "cache-lost-with-workers", "throughput", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told, force = facts.facts, facts.facts.force
-        loader = told.training
-        if not force.cache_lost or loader is None or (told.epochs or 0) < 2:
+    def look(self, facts: Scene) -> Findings:
+        rehearsed, force = facts.facts, facts.facts.force
+        loader = rehearsed.training
+        if not force.cache_lost or loader is None or (rehearsed.epochs or 0) < 2:
             return
         each = f", and up to {size(force.cache_bytes)} are held in each" if force.cache_bytes else ""
         yield self.finding(

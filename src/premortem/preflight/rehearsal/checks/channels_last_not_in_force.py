@@ -1,14 +1,5 @@
-"""PM686 channels-last-not-in-force."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ChannelsLastNotInForce(Check):
@@ -26,11 +17,9 @@ class ChannelsLastNotInForce(Check):
     `premortem.parts.channels_last` measures whether it pays at all.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM686", name="channels-last-not-in-force", family="throughput", severity=Severity.WARNING
-    )
+    card = Card("PM686", "channels-last-not-in-force", "throughput", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
+    def look(self, facts: Scene) -> Findings:
         force = facts.facts.force
         if force.convolutions < 2 or force.last_weights <= force.convolutions / 2:
             return

@@ -1,15 +1,6 @@
-"""PM693 compile-fails."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.checks.script_crashes import first_line
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class CompileFails(Check):
@@ -30,19 +21,19 @@ class CompileFails(Check):
     `torch.compiler.disable`. `premortem fit --speed`, on the script without its own compile, measures which of them pays.
     """
 
-    card: ClassVar[Card] = Card(code="PM693", name="compile-fails", family="compile", severity=Severity.ERROR)
+    card = Card("PM693", "compile-fails", "compile", Severity.ERROR)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told = facts.facts
-        if not told.compile_error:
+    def look(self, facts: Scene) -> Findings:
+        rehearsed = facts.facts
+        if not rehearsed.compile_error:
             return
-        file, line = told.compile_at or (None, None)
+        file, line = rehearsed.compile_at or (None, None)
         yield self.finding(
-            f"torch.compile fails on the script's step: {first_line(told.compile_error)}",
-            cause=f"Only the compiler fails: with TORCHDYNAMO_DISABLE=1 the same script made its {told.steps} steps. "
+            f"torch.compile fails on the script's step: {first_line(rehearsed.compile_error)}",
+            cause=f"Only the compiler fails: with TORCHDYNAMO_DISABLE=1 the same script made its {rehearsed.steps} steps. "
             "The named line is the one it was reading.",
             remedy="Compile another part of the model (all of it, or other blocks), keep numbers that differ from block to block "
             "out of that line, or exempt the function with torch.compiler.disable. suppress_errors would only hide it.",
             where=Where(file=file, line=line),
-            steps_without=told.steps,
+            steps_without=rehearsed.steps,
         )

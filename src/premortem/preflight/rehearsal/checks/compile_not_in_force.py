@@ -1,14 +1,5 @@
-"""PM687 compile-not-in-force."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class CompileNotInForce(Check):
@@ -26,13 +17,11 @@ class CompileNotInForce(Check):
     compiling would buy.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM687", name="compile-not-in-force", family="compile", severity=Severity.WARNING
-    )
+    card = Card("PM687", "compile-not-in-force", "compile", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        force, told = facts.facts.force, facts.facts
-        if not force.compiled or told.split is None or told.compile_error:
+    def look(self, facts: Scene) -> Findings:
+        force, rehearsed = facts.facts.force, facts.facts
+        if not force.compiled or rehearsed.split is None or rehearsed.compile_error:
             return
         file, line = force.compiled_at or (None, None)
         failed = force.frames - force.frames_ok

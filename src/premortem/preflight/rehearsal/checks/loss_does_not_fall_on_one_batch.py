@@ -1,15 +1,6 @@
-"""PM682 loss-does-not-fall-on-one-batch."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.judging import falls
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class LossDoesNotFallOnOneBatch(Check):
@@ -30,25 +21,20 @@ class LossDoesNotFallOnOneBatch(Check):
     When the loss falls at any of the rates, however little; with several optimizers, with LBFGS, and without a DataLoader.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM682",
-        name="loss-does-not-fall-on-one-batch",
-        family="loss-definition",
-        severity=Severity.WARNING,
-    )
+    card = Card("PM682", "loss-does-not-fall-on-one-batch", "loss-definition", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told = facts.facts.overfit
-        if facts.suspect or falls(told) is not False:
+    def look(self, facts: Scene) -> Findings:
+        rehearsed = facts.facts.overfit
+        if facts.suspect or falls(rehearsed) is not False:
             return
-        rates = ", ".join(f"{rate:g}" for rate in told.rates)
+        rates = ", ".join(f"{rate:g}" for rate in rehearsed.rates)
         yield self.finding(
-            f"one batch was trained on {told.steps} times and its loss never fell below {told.first:.6g}, where it began",
+            f"one batch was trained on {rehearsed.steps} times and its loss never fell below {rehearsed.first:.6g}, where it began",
             cause="The gradients are not zero, but no step along them makes this loss smaller: they are not its gradients, or "
             "they point the wrong way.",
             remedy="Look at the sign of the loss and at what happens between backward() and step().",
-            first=told.first,
-            best=told.best,
+            first=rehearsed.first,
+            best=rehearsed.best,
             rates=f"{rates} times the script's own",
-            gradient_norm=told.gradient,
+            gradient_norm=rehearsed.gradient,
         )

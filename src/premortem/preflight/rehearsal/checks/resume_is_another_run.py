@@ -1,14 +1,5 @@
-"""PM683 resume-is-another-run."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
 
 # What changes the training itself. Random numbers, data order and counters for messages change only its course.
 _GRAVE = (
@@ -39,11 +30,9 @@ class ResumeIsAnotherRun(Check):
     A script that has no way to resume. Random numbers and the order of the data alone are a remark, not a warning.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM683", name="resume-is-another-run", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card("PM683", "resume-is-another-run", "checkpoint", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
+    def look(self, facts: Scene) -> Findings:
         proof = facts.proof
         if proof is None or proof.problem or not proof.comparison.lost or facts.broken:
             return

@@ -1,14 +1,5 @@
-"""PM691 scaler-not-in-force."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class ScalerNotInForce(Check):
@@ -24,11 +15,9 @@ class ScalerNotInForce(Check):
     `scaler.scale(loss).backward()`, `scaler.step(optimizer)`, `scaler.update()`; or bfloat16, which needs no scaler.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM691", name="scaler-not-in-force", family="numerics-overflow", severity=Severity.WARNING
-    )
+    card = Card("PM691", "scaler-not-in-force", "numerics-overflow", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
+    def look(self, facts: Scene) -> Findings:
         force = facts.facts.force
         half = any("float16" in region.split() for region in force.autocast)
         if not force.scaler or force.scaled or not half or not force.low or facts.broken:

@@ -1,14 +1,5 @@
-"""PM692 schedule-ends-before-the-run."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.scene import Scene, per_step
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 from premortem.rehearsal.observations import Schedule
 
 _ENDS = {
@@ -35,11 +26,9 @@ class ScheduleEndsBeforeTheRun(Check):
     Schedules that stay where they are at their end, and where the number of calls cannot be foretold.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM692", name="schedule-ends-before-the-run", family="scheduler", severity=Severity.WARNING
-    )
+    card = Card("PM692", "schedule-ends-before-the-run", "scheduler", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
+    def look(self, facts: Scene) -> Findings:
         for schedule in facts.facts.schedules:
             calls, horizon = facts.calls(schedule), schedule.horizon
             if calls is None or not horizon:

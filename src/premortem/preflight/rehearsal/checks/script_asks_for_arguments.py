@@ -1,14 +1,5 @@
-"""PM680 script-asks-for-arguments."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class ScriptAsksForArguments(Check):
@@ -24,15 +15,13 @@ class ScriptAsksForArguments(Check):
     The script's own last line says what is missing. Give `premortem check` the command as you would run it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM680", name="script-asks-for-arguments", family="config", severity=Severity.ERROR
-    )
+    card = Card("PM680", "script-asks-for-arguments", "config", Severity.ERROR)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told = facts.facts
-        if told.ended != "exited" or told.code != 2 or told.steps:
+    def look(self, facts: Scene) -> Findings:
+        rehearsed = facts.facts
+        if rehearsed.ended != "exited" or rehearsed.code != 2 or rehearsed.steps:
             return
-        lines = [line.strip() for line in told.tail.splitlines() if line.strip()]
+        lines = [line.strip() for line in rehearsed.tail.splitlines() if line.strip()]
         yield self.finding(
             f"the script did not start: {lines[-1][:300] if lines else 'it ended with exit code 2'}",
             cause="It parsed its arguments and ended with exit code 2.",

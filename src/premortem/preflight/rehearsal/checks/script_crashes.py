@@ -1,14 +1,5 @@
-"""PM681 script-crashes."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
 
 class ScriptCrashes(Check):
@@ -30,28 +21,26 @@ class ScriptCrashes(Check):
     only the sandbox may have refused.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM681", name="script-crashes", family="environment", severity=Severity.ERROR
-    )
+    card = Card("PM681", "script-crashes", "environment", Severity.ERROR)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told = facts.facts
-        if told.ended not in {"crashed", "died"} or told.cut or told.refused or facts.broken:
+    def look(self, facts: Scene) -> Findings:
+        rehearsed = facts.facts
+        if rehearsed.ended not in {"crashed", "died"} or rehearsed.cut or rehearsed.refused or facts.broken:
             return
-        file, line = told.where or (None, None)
-        after = f"after {told.steps} steps" if told.steps else "before its first step"
+        file, line = rehearsed.where or (None, None)
+        after = f"after {rehearsed.steps} steps" if rehearsed.steps else "before its first step"
         what = (
-            f"{told.error}: {first_line(told.message)}"
-            if told.error
-            else f"its process died (exit code {told.code})"
+            f"{rehearsed.error}: {first_line(rehearsed.message)}"
+            if rehearsed.error
+            else f"its process died (exit code {rehearsed.code})"
         )
         yield self.finding(
             f"the script ends {after}: {what}",
             cause="No code catches this error, so the run ends here.",
             remedy="Run the script on its own to see the whole traceback, and put the named line right.",
             where=Where(file=file, line=line),
-            step=told.steps,
-            error=told.error or None,
+            step=rehearsed.steps,
+            error=rehearsed.error or None,
         )
 
 

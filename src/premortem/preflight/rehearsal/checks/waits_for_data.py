@@ -1,14 +1,5 @@
-"""PM684 waits-for-data."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _HALF = 0.5
 _SECONDS = 0.05  # in each step
@@ -30,13 +21,11 @@ class WaitsForData(Check):
     When loading already runs in workers, or a step waits for less than a twentieth of a second.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM684", name="waits-for-data", family="throughput", severity=Severity.WARNING
-    )
+    card = Card("PM684", "waits-for-data", "throughput", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told, split = facts.facts, facts.facts.split
-        loader = told.training
+    def look(self, facts: Scene) -> Findings:
+        rehearsed, split = facts.facts, facts.facts.split
+        loader = rehearsed.training
         if (
             split is None
             or loader is None

@@ -1,14 +1,5 @@
-"""PM688 workers-not-in-force."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
-from premortem.preflight.unit import Check
+from premortem.preflight.unit import Card, Check, Findings, Severity
 
 
 class WorkersNotInForce(Check):
@@ -24,18 +15,16 @@ class WorkersNotInForce(Check):
     Pass `num_workers` on to the loader that is trained from.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM688", name="workers-not-in-force", family="throughput", severity=Severity.WARNING
-    )
+    card = Card("PM688", "workers-not-in-force", "throughput", Severity.WARNING)
 
-    def look(self, facts: Scene) -> Iterable[Finding]:
-        told = facts.facts
-        workers, loader = told.stated.get("workers"), told.training
+    def look(self, facts: Scene) -> Findings:
+        rehearsed = facts.facts
+        workers, loader = rehearsed.stated.get("workers"), rehearsed.training
         if (
             type(workers) is not int
             or workers < 1
             or loader is None
-            or any(each.workers for each in told.loaders)
+            or any(each.workers for each in rehearsed.loaders)
         ):
             return
         yield self.finding(

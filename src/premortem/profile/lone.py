@@ -1,0 +1,107 @@
+"""One column that differs, where everything else says that two sets of rows are drawn from the same.
+
+How far two files may differ by nature depends on how they came about, and their other columns say it: if all of these agree up to
+chance, the files were drawn alike, and one column that does not agree is in another unit, however small the step looks beside the
+thresholds for files of another time or place.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from premortem.profile.alone import ENOUGH, column_of
+from premortem.profile.facts import Column, Shift
+from premortem.profile.sample import Row, Sample
+
+_CHANCE = 4.0  # standard errors
+_OTHERS = 3  # columns that agree
+_FAR = 1.0  # spreads
+_WIDE = 1.7  # times
+_VARIED = 12  # different values
+_FEWEST_FILES = 4
+_SPREAD = 1.35  # quartiles of a normal distribution lie so many spreads apart
+
+
+def alike(a: Column, b: Column, errors: float = _CHANCE) -> bool:
+    """Whether chance explains how two samples of a column differ, in place and in width."""
+    error = math.sqrt(1 / max(1, a.counted) + 1 / max(1, b.counted))
+    one, two = a.middle / _SPREAD, b.middle / _SPREAD
+    if min(one, two) <= 0:
+        return a.median == b.median and one == two
+    near = abs(a.median - b.median) < errors * 1.25 * error * max(one, two)
+    return near and abs(math.log(two / one)) < errors * 1.2 * error
+
+
+def lone_column(first: Sequence[Column], second: Sequence[Column]) -> Shift | None:
+    """The only column that differs, and does so by much; at least three others agree up to chance."""
+    pairs = [
+        (a, b)
+        for a, b in zip(first, second, strict=True)
+        if min(a.distinct, b.distinct) > _VARIED and min(a.counted, b.counted) >= ENOUGH
+    ]
+    odd = [(a, b) for a, b in pairs if not alike(a, b)]
+    if len(odd) != 1 or len(pairs) - 1 < _OTHERS or alike(*odd[0], 2 * _CHANCE):
+        return None
+    a, b = odd[0]
+    one, two = a.middle, b.middle
+    if min(one, two) <= 0:
+        return None
+    far = abs(a.median - b.median) > _FAR * max(one, two) / _SPREAD
+    if not far and max(one / two, two / one) < _WIDE:
+        return None
+    return Shift(a.name, "shifted" if far else "rescaled", a.mean, a.spread, b.mean, b.spread, two / one)
+
+
+def columns_of(sample: Sample, rows: Sequence[Row]) -> list[Column]:
+    return [column_of(name, [row.values[at] for row in rows]) for at, name in enumerate(sample.columns)]
+
+
+def between_splits(first: Sample, second: Sample) -> Shift | None:
+    """... that does not wander from the first to the second half of either."""
+    if first.columns != second.columns:
+        return None
+    found = lone_column(
+        columns_of(first, list(first.kept.values())), columns_of(second, list(second.kept.values()))
+    )
+    if found is None:
+        return None
+    place = first.columns.index(found.column)
+    for sample in (first, second):
+        halves = [[row.values[place] for row in half.kept.values()] for half in sample.halves()]
+        early, late = (column_of(found.column, values) for values in halves)
+        if not alike(early, late):
+            return None
+    return found
+
+
+def two_groups(samples: Sequence[Sample]) -> tuple[Shift, list[int]] | None:
+    """The column by which files fall into two groups that agree in everything else, and the files of the smaller one."""
+    files = [at for at, each in enumerate(samples) if len(each.kept) >= ENOUGH // 2]
+    if len(files) < _FEWEST_FILES or len({samples[at].columns for at in files}) != 1:
+        return None
+    made = {at: columns_of(samples[at], list(samples[at].kept.values())) for at in files}
+    for place in range(len(made[files[0]])):
+        order = sorted(files, key=lambda at: made[at][place].median)
+        gaps = [made[b][place].median - made[a][place].median for a, b in pairwise(order)]
+        cut = gaps.index(max(gaps)) + 1
+        low, high = order[:cut], order[cut:]
+        groups = [
+            columns_of(samples[files[0]], [row for at in group for row in samples[at].kept.values()])
+            for group in (low, high)
+        ]
+        found = lone_column(*groups)
+        if found is None or found.column != groups[0][place].name:
+            continue
+        within = zip((low, high), groups, strict=True)
+        if all(alike(made[at][place], whole[place]) for group, whole in within for at in group):
+            few = low if len(low) < len(high) else high
+            if few is low:  # the second of a shift is the odd one
+                found = found._replace(
+                    first=found.second,
+                    first_spread=found.second_spread,
+                    second=found.first,
+                    second_spread=found.first_spread,
+                    factor=1 / found.factor,
+                )
+            return found, sorted(few)
+    return None

@@ -1,0 +1,7 @@
+from torch import nn
+
+
+class Two(nn.Module):
+    def forward(self, x):
+        scores = self.fc(x)
+        return scores, nn.functional.softmax(scores, 1)
