@@ -93,10 +93,11 @@ def digest(content: bytes) -> str:
 
 def key_file() -> Path:
     """Raises NoKey where the user has no folder of their own."""
-    return _state() / "premortem" / "key"
+    return state() / "premortem" / "key"
 
 
-def _state() -> Path:
+def state() -> Path:
+    """Where a user's programs keep what is theirs. Raises NoKey."""
     given = os.environ.get("XDG_STATE_HOME", "")
     if Path(given).is_absolute():  # the convention says to ignore others
         return Path(given)

@@ -83,7 +83,10 @@ class Pages:
             order=order,
             orders=list(ORDERS),
             verdicts=VERDICTS,
-            folders=[str(each) for each in self._runs.folders],
+            folders=[str(each) for each in (*self._runs.folders, *self._runs.shelves)],
+            problems=[
+                f"{each} cannot be read now ({each.problem})." for each in self._runs.shelves if each.problem
+            ],
         )
 
     def api_runs(self, request: Request) -> Response:
