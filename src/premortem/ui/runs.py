@@ -74,6 +74,10 @@ class Runs:
         place = self._places.get(name)
         return place[0] if place is not None and place[0].is_file() else None
 
+    def reaches(self, name: str) -> bool:
+        """Whether a run can be asked to save or to stop: not where only a copy of its journal is here."""
+        return name not in self._shelved
+
     def look(self) -> None:
         with self._lock:
             began = time.monotonic()
