@@ -286,7 +286,11 @@ def main() -> None:
     options = parser.parse_args()
     port = free_port()
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SERVER, str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     assert server.stdout is not None
     server.stdout.readline()

@@ -110,12 +110,13 @@ def test_a_copy_made_in_parts_is_the_journal(tmp_path, monkeypatch):
         journal.finding(found(round_))
         for part, after in replica.unsent(journal.path, sent):
             number += 1
-            copy.add(number, json.loads(json.dumps(part)))
+            copy.add(json.loads(json.dumps(part)), number)
             sent = after
     journal.close()
     for part, _after in replica.unsent(journal.path, sent):
         number += 1
-        copy.add(number, part)
+        copy.add(part, number)
+        copy.add(part, number)  # twice is once
     assert copy.parts == number > 6
     copy.close()
     assert rows(copy.path) == rows(journal.path)
@@ -130,7 +131,7 @@ def test_a_copy_made_in_parts_is_the_journal(tmp_path, monkeypatch):
         {"fetched": [[1]]},
         {"steps": {"a": 1}},
         {"steps": [[1, 2, 3]]},
-        {"steps": [[1, 2, 3.0, [], None, None]]},
+        {"steps": [[1, 1, 2, 3.0, [], None, None]]},
         {"meta": [["key", "value", "more"]]},
         {"meta": [["key", 1 << 64]]},
     ],
@@ -138,7 +139,7 @@ def test_a_copy_made_in_parts_is_the_journal(tmp_path, monkeypatch):
 def test_what_is_not_a_part_of_a_journal_is_refused(tmp_path, part):
     copy = replica.Replica(tmp_path / schema.FILE)
     with pytest.raises(JournalError):
-        copy.add(1, part)
+        copy.add(part, 1)
     assert copy.parts == 0
     copy.close()
 

@@ -1,10 +1,11 @@
 """A journal that is written from rows of another one, part by part: the copy of a run that goes on elsewhere.
 
     unsent(path, sent)        the rows that the journal has and the copy does not, as parts of a bounded size
-    Replica(path).add(n, …)   the n-th part, whole or not at all: its rows and its number are one transaction
+    Replica(path).add(…)      a part, whole or not at all: its rows, and how many parts are there for good, are one transaction
 
-Rows of most tables are only ever added, so a number says how far a copy is. Of those that are replaced (`meta`, `latest`) the
-checksum of each value says whether it has changed.
+Rows of most tables are only ever added, so a number says how far a copy is; each row keeps its number, so that a part can be added
+twice, or once more when it has grown. Of those that are replaced (`meta`, `latest`) the checksum of each value says whether it has
+changed.
 """
 
 from __future__ import annotations
@@ -18,18 +19,26 @@ from typing import Any
 from premortem.errors import JournalError
 from premortem.files import private
 from premortem.journal import opening
-from premortem.journal.rows import INSERT
 from premortem.journal.write import create, undisturbed
 
 Part = dict[str, list[list[Any]]]  # table → rows, as its columns have them
 
-ADDED = ("steps", "findings", "events", "faults", "series", "layers")
-REPLACED = ("meta", "latest", "sources")
+# The columns of each table; of what is only added, the number of the row is the first.
+ADDED = {
+    "steps": "rowid, step, optimizer, time, loss, grad_norm, lr",
+    "findings": "rowid, time, step, code, record",
+    "events": "rowid, time, step, kind, record",
+    "faults": "rowid, time, unit, error",
+    "series": "rowid, step, time, name, value",
+    "layers": "rowid, step, what, record",
+}
+REPLACED = {"meta": "key, value", "latest": "name, step, record", "sources": "path, text"}
 ROWS = 20_000  # of a part: some hundred kilobytes once compressed
-_WIDTHS = {table: statement.count("?") + statement.count("NULL") for table, statement in INSERT.items()}
-_NUMBERED = {
-    table for table, statement in INSERT.items() if "NULL" in statement
-}  # their first column is the row's number
+_COLUMNS = {**ADDED, **REPLACED}
+_INSERT = {
+    table: f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({', '.join('?' * len(columns.split()))})"  # noqa: S608 - of the schema
+    for table, columns in _COLUMNS.items()
+}
 _FETCHED = "CREATE TABLE IF NOT EXISTS fetched (parts INTEGER NOT NULL)"
 
 
@@ -66,17 +75,17 @@ def _next(opened: opening.Opened, sent: Sent) -> tuple[Part, Sent]:
     part: Part = {}
     after = Sent(sent.last, sent.values)
     left = ROWS
-    for table in ADDED:
+    for table, columns in ADDED.items():
         if left <= 0:
             break
-        query = f"SELECT rowid, * FROM {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608 - a table of the schema
+        query = f"SELECT {columns} FROM {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608 - of the schema
         rows = list(opened.rows(query, (sent.last.get(table, 0), left)))
         if rows:
-            part[table] = [list(row[1:]) for row in rows]
+            part[table] = [list(row) for row in rows]
             after.last[table] = rows[-1][0]
             left -= len(rows)
-    for table in REPLACED:
-        for row in opened.rows(f"SELECT * FROM {table}"):  # noqa: S608 - a table of the schema
+    for table, columns in REPLACED.items():
+        for row in opened.rows(f"SELECT {columns} FROM {table}"):  # noqa: S608 - of the schema
             key = f"{table} {row[0]}"
             checksum = hashlib.sha256(repr(row[1:]).encode()).hexdigest()[:16]
             if after.values.get(key) != checksum:
@@ -104,22 +113,19 @@ class Replica:
 
     @property
     def parts(self) -> int:
-        """How many it has."""
+        """How many it has for good."""
         ((number,),) = self._connection.execute("SELECT coalesce(max(parts), 0) FROM fetched")
         return int(number)
 
-    def add(self, number: int, part: Any) -> None:
+    def add(self, part: Any, parts: int) -> None:
+        """Its rows; and so many parts are there for good now."""
         rows = _checked(part)
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             for table, values in rows:
-                statement = INSERT[table]
-                # A row keeps its number: what was sent twice is one row.
-                if table in _NUMBERED:
-                    marks = ", ".join("?" * _WIDTHS[table])
-                    statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - a table of the schema
-                self._connection.execute(statement.replace("OR IGNORE", "OR REPLACE"), values)
-            self._connection.execute("INSERT INTO fetched VALUES (?)", (number,))
+                self._connection.execute(_INSERT[table], values)
+            if parts > self.parts:
+                self._connection.execute("INSERT INTO fetched VALUES (?)", (parts,))
 
     def close(self) -> None:
         self._connection.close()
@@ -131,12 +137,12 @@ def _checked(part: Any) -> list[tuple[str, list[Any]]]:
         raise JournalError("a part of this run is not one that premortem has written")
     found: list[tuple[str, list[Any]]] = []
     for table, rows in part.items():
-        if table not in INSERT or not isinstance(rows, list):
+        if table not in _COLUMNS or not isinstance(rows, list):
             raise JournalError(f"a part of this run has rows for `{str(table)[:40]}`, which no journal has")
         for row in rows:
             if (
                 not isinstance(row, list)
-                or len(row) != _WIDTHS[table]
+                or len(row) != len(_COLUMNS[table].split())
                 or not all(value is None or isinstance(value, (str, int, float)) for value in row)
                 or any(isinstance(value, int) and abs(value) >= 1 << 63 for value in row)
             ):

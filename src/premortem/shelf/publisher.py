@@ -6,6 +6,7 @@ sent with the next attempt, or by the next run in the same folder that publishes
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import threading
@@ -26,6 +27,10 @@ from premortem.vault.remote import Remote, first_line
 EVERY = 3.0  # seconds between two looks at the journal
 BEAT = 20.0  # ... after which the head is written again, so that whoever reads it knows that the run is alive
 LONGEST = 60.0  # ... between two attempts while nothing can be sent
+FULL = (
+    64 << 10
+)  # bytes of a part, or so many seconds of a run, after which another one is begun: until then it is written again,
+MINUTE = 60.0  # so that a day of training is a thousand files, and not thirty thousand
 WAIT = 15.0  # ... for the rest, when the run is over
 FILE = "publish.json"  # in the run's folder: where it is published, and how far that is
 
@@ -86,8 +91,9 @@ class Publisher:
     def _attempt(self, *, last: bool) -> bool:
         for run in list(self.runs):
             try:
-                run.send()
-                if last or run is not self.runs[0]:
+                over = last or run is not self.runs[0]
+                run.send(over=over)
+                if over:
                     run.collect()
             except Exception as error:  # noqa: BLE001 - the network, the server, the library, the disk: again, a little later
                 self._failed(error)
@@ -119,23 +125,33 @@ class _Run:
         self._parts = int(known.get("parts") or 0)
         self._sent = replica.Sent(known.get("last"), known.get("values"))
         self._beat = 0.0
+        self._begun = time.monotonic()  # the part that is not full yet
+        self._digest = b""  # of its last version
         self._about: dict[str, Any] = {}
 
     @property
     def behind(self) -> bool:
         return next(replica.unsent(self._folder / schema.FILE, self._sent), None) is not None
 
-    def send(self) -> None:
+    def send(self, *, over: bool) -> None:
         """What the journal has and the shelf has not. Raises anything."""
         news = False
-        for part, sent in replica.unsent(self._folder / schema.FILE, self._sent):
-            self._remote.write(layout.part_name(self.name, self._parts + 1), layout.pack(part))
-            self._parts += 1
-            self._sent = sent
-            news = True
+        parts = list(replica.unsent(self._folder / schema.FILE, self._sent))
+        for number, (part, sent) in enumerate(parts, 1):
+            content = layout.pack(part)
+            digest = hashlib.sha256(content).digest()
+            if digest != self._digest:
+                self._remote.write(layout.part_name(self.name, self._parts + 1), content)
+                news = True
+            self._digest = digest
+            old = time.monotonic() - self._begun > MINUTE
+            if over or number < len(parts) or len(content) > FULL or old:
+                self._parts, self._sent = self._parts + 1, sent
+                self._begun, self._digest = time.monotonic(), b""
         if not news and time.monotonic() - self._beat < BEAT:
             return
-        self._about = layout.head(self.name, self._folder / schema.FILE, self._parts, time.time())
+        started = self._parts + bool(self._digest)
+        self._about = layout.head(self.name, self._folder / schema.FILE, started, time.time())
         self._remote.write(layout.head_name(self.name), layout.write_head(self._about))
         self._beat = time.monotonic()
         if news:

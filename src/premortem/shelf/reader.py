@@ -25,7 +25,7 @@ from premortem.vault.remote import Remote, first_line
 
 EVERY = 3.0  # seconds between two looks at the shelf
 FRESH = 1.0  # seconds for which a journal that was brought up to date is good enough
-AT_ONCE = 500  # heads that are read together
+AT_ONCE = 500  # files that are read together
 COLLECTED = 20  # heads of runs that are over, and that the index lacks, after which a reader adds them
 
 
@@ -168,6 +168,8 @@ class Shelf:
         head = self._head(name, self.remote.read(layout.head_name(name), layout.HEAD))
         if head is None:
             raise JournalError(f"the head of the run `{name}` on {self} is damaged")
+        if journal.is_file() and journal.stat().st_mtime == head.time:
+            return
         private.make_folder(journal.parent, within=self._cache.parent)
         try:
             copy = Replica(journal)
@@ -175,9 +177,21 @@ class Shelf:
             journal.unlink(missing_ok=True)
             copy = Replica(journal)
         try:
-            for number in range(copy.parts + 1, head.parts + 1):
-                content = self.remote.read(layout.part_name(name, number), layout.PART)
-                copy.add(number, layout.unpack(content))
+            missing = range(copy.parts + 1, head.parts + 1)
+            for first in missing[::AT_ONCE]:
+                some = {
+                    number: layout.part_name(name, number)
+                    for number in missing
+                    if 0 <= number - first < AT_ONCE
+                }
+                found = self.remote.read_all(list(some.values()), layout.PART)
+                for number, file in some.items():
+                    if file not in found:
+                        raise JournalError(
+                            f"part {number} of the run `{name}` on {self} is missing, or too large"
+                        )
+                    # The last one may still grow: it is read again the next time.
+                    copy.add(layout.unpack(found[file]), min(number, head.parts - 1))
         finally:
             copy.close()
         # A run of another machine counts as alive while its journal is written: this copy is as old as the head says.
