@@ -179,7 +179,7 @@ class StorageSeen(Event):
 
 @dataclass(slots=True, kw_only=True)
 class MirrorSeen(Event):
-    """How a mirror is doing; told when it fails, and at the end when something is missing there."""
+    """How a mirror is doing; emitted when it fails, and at the end when something is missing there."""
 
     url: str
     pending: int
@@ -212,7 +212,7 @@ class AliasKept(Event):
 @dataclass(slots=True, kw_only=True)
 class UnsavedStateUsed(Event):
     """The first call of a restored model is in eval mode, with buffers that no state dict holds, that differ from
-    those of the model that was saved, and that nobody wrote since. `at` is the `load_state_dict`."""
+    those of the model that was saved, and that were not written since. `at` is the `load_state_dict`."""
 
     model: int
     name: str

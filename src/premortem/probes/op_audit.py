@@ -95,7 +95,7 @@ class OpAudit:
             self.focus()
 
     def focus(self) -> None:
-        """Called at every told step: on in the audit gear, off in cruise and out of the compiler's way."""
+        """Called at every reported step: on in the audit gear, off in cruise and out of the compiler's way."""
         self.cuts = 0
         self.cut_at.clear()
         session = self.session

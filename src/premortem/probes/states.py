@@ -286,7 +286,7 @@ class States:
         owners = (
             [m for m in self._asked if set(tensors) == set(names_in_state(m))] if len(tensors) > 1 else []
         )
-        # What nobody trains any more (an encoder of a first stage) is the same in every checkpoint, and should be.
+        # What is not trained any more (an encoder of a first stage) is the same in every checkpoint, and should be.
         if any(moving(m) for m in owners):
             saved = {name: sampled(value, 4) for name, value in tensors.items()}
             current = any(sampled(own, 4) == saved[name] for m in owners for name, own in moving(m))

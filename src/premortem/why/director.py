@@ -57,7 +57,7 @@ class WhyOptions:
     proposals: Sequence[Proposal] = ()
     silence: Silence = field(default_factory=Silence)
     shown: Progress = field(default_factory=Progress)
-    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # told of each trial as soon as it is known
+    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # called after each trial
 
 
 @dataclass
