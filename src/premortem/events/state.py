@@ -67,7 +67,7 @@ class Schedule(NamedTuple):
     saved_position: int | None  # in the file; None when the file holds no such state
     saved_horizon: int | None
     other_kind: bool = False  # the one in the file is a schedule of another kind
-    rate: float | None = None  # the largest that it gives at its position; None when it has not said so
+    rate: float | None = None  # the largest that it gives at its position; None when unknown
 
 
 class Setting(NamedTuple):

@@ -35,7 +35,7 @@ class Python(NamedTuple):
 
     raw: bytes | None  # the position, then the words
     gauss: float | None
-    asked: Any = None  # what it said itself, where its memory could not be read
+    asked: Any = None  # the state that it returned, where its memory could not be read
 
     @property
     def state(self) -> tuple[Any, ...]:

@@ -92,7 +92,7 @@ class Progress:
 
 @contextmanager
 def progress(verb: str, first: str = "", *, quiet: bool = False, plain: bool = True) -> Iterator[Progress]:
-    """Shows what is said to the object that it yields. `plain`: also where there is no terminal, in lines."""
+    """Shows what is given to the object that it yields. `plain`: also where there is no terminal, in lines."""
     shown = Progress(verb)
     shown.say(first)
     stream = sys.stderr
