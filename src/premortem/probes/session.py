@@ -219,9 +219,7 @@ class LookElsewhere:
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
-    ) -> bool:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         torch._C._set_grad_enabled(self._grad)
         self._functions.__exit__(None, None, None)
         if isinstance(error, Exception):
