@@ -38,7 +38,6 @@ class FileLoaded(Event):
 
     path: str
     keys: tuple[str, ...]
-    optimizer_lrs: tuple[float, ...] = ()  # learning rates in it
     optimizer_entries: int = 0  # parameters with state in it
     counters: tuple[tuple[str, int], ...] = ()  # whole numbers in it ("epoch", 12)
     records: tuple[tuple[str, float], ...] = ()  # other numbers in it ("best_acc", 0.93)
