@@ -1,7 +1,7 @@
 """A shelf as a reader sees it: all its runs as a list, and any of them as a journal on this machine.
 
-The list is brought up to date on a thread, so that no page waits for a network. A journal is brought up to date when somebody opens
-it: only the parts that are new are read.
+The list is brought up to date on a thread, so that no page waits for a network. A journal is brought up to date when it is
+opened: only the parts that are new are read.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Shelf:
             try:
                 self.look()
                 self.problem = ""
-            except Exception as error:  # noqa: BLE001 - the network, the server, the library: it is tried again, and said on the page
+            except Exception as error:  # noqa: BLE001 - the network, the server, the library: it is tried again, and the page shows it
                 self.problem = first_line(error)
                 self.remote.forget()
             self._looked.set()
