@@ -108,11 +108,9 @@ class Judgement:
                 return None
             if session.rest.careful or self._peculiar(optimizer):
                 return None
-            if held.by_kernel(optimizer):
-                return BY_KERNEL
             shadow = self._shadows.get(optimizer)
             if shadow is None:
-                return None
+                return BY_KERNEL if held.by_kernel(optimizer) else None
             grads = held.gradients()
             if len(grads) != len(held.parameters) or torch._C._len_torch_dispatch_stack():
                 return None

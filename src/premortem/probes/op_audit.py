@@ -75,6 +75,7 @@ class OpAudit:
         self.cut_at: Counter[Site | None] = Counter()
         self._audited = Subscriptions(session.listening, passing=True)
         self._masks = Subscriptions(session.listening, passing=True)
+        session.passing.append(self._masks)
         self.suspects: list[
             Callable[[], None]
         ] = []  # called when what is not finite was replaced, and no one looked
@@ -102,10 +103,13 @@ class OpAudit:
         ready = "torch._dynamo" in sys.modules and not session.compiling_used
         self._watch_masks(ready)
         auditing = ready and session.auditing
-        if auditing and not self._audited:
-            self._put_on()
-        elif self._audited and not auditing and (not ready or session.step >= _SELDOM):
+        if auditing:
+            if not (self._audited and self._audited.back()):
+                self._put_on()
+        elif not ready:
             self._audited.end()
+        elif session.step >= _SELDOM:
+            self._audited.away()
         self._audited.silence(not auditing)
 
     def _watch_masks(self, on: bool) -> None:
@@ -121,7 +125,7 @@ class OpAudit:
                     mask = functools.partial(self._masking, name.rstrip("_"))
                     self._masks.add(owner, name, mask, guarded=True)
             for name in ("clamp", "clip", "clamp_min", "clamp_max", "minimum", "maximum"):
-                self._masks.add(owner, name, self._bounding, guarded=True)
+                self._masks.add(owner, name, self._bounding, quiet=None, guarded=True)
 
     def _put_on(self) -> None:
         tensor = torch.Tensor
@@ -365,7 +369,7 @@ class OpAudit:
         session = self.session
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            looks = not session.resting and session.scope is None and self._bounds < _MOST_BOUNDS
+            looks = session.scope is None and self._bounds < _MOST_BOUNDS
             for value in args[:2] if looks else ():
                 if are_values(value) and value.requires_grad:
                     with session.looking_at("lens"):

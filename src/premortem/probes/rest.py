@@ -244,7 +244,7 @@ class Rest:
         self._price = max(8.0, ATTENDED * period * self._events_in_a_round())
         self._disturbed = False
         session.resting = True
-        session.points.silence(True)
+        session.silence(True)
 
     def _events_in_a_round(self) -> float:
         return sum(map(len, self._rounds)) / max(1, len(self._rounds)) + 1
@@ -256,7 +256,7 @@ class Rest:
         self._needed = max(needed, ATTENDED * period)
         self._calm = 0
         session.resting = False
-        session.points.silence(False)
+        session.silence(False)
         self._told = []
         clearings = [self._clearings[owner] for owner in self.cleared if owner in self._clearings]
         self.optimizers.rested({key for event in clearings for key in event.cleared})
