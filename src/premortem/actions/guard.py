@@ -5,7 +5,7 @@
         finite                       the step happens, untouched
         not finite                   it does not: weights, moments and step counters keep every bit
 
-On the CPU the look costs nothing more, and a refused step is simply not made. On a GPU nobody may wait for the
+On the CPU the look costs nothing more, and a refused step is simply not made. On a GPU the host must not wait for the
 answer: the kernels of fused optimizers are given it, on the device (kernels.py); the others are undone on the device.
 Optimizers whose arithmetic can break on sound gradients (eps 0, 16-bit weights, strangers') are undone as well.
 A scaler that has its own answer is left alone.
@@ -48,7 +48,7 @@ class Guard:
         self.refusals = Refusals(attachment, self.judgement)
         self.doomed, self.listeners = self.judgement.doomed, self.refusals.listeners
         self.kernels = Kernels(attachment.session)
-        self._settle = settle  # called when a refusal has been told: a policy may end the run here
+        self._settle = settle  # called when a refusal has been reported: a policy may end the run here
         self._classes: set[type] = set()
 
     def install(self) -> None:
@@ -260,7 +260,7 @@ class Guard:
 
         def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
             with self.session.looking_at("guard", pieces=False):
-                # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nobody.
+                # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nothing.
                 total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
             return original(parameters, max_norm, total_norm, *args, **kwargs)
 

@@ -115,7 +115,7 @@ class Optimizers:
     # -- stepping -------------------------------------------------------------------------
 
     def refuse(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        """A step that is not made is told like any other: the loop is what it is, only the weights stay."""
+        """A step that is not made is reported like any other: the loop is what it is, only the weights stay."""
         self._pre_step(optimizer, args, kwargs, refused=True)
         self._count_after(optimizer, (optimizer, *args), kwargs)
 
@@ -304,7 +304,7 @@ class Optimizers:
             if track.counted not in track.counts:
                 track.counts.add(track.counted)
                 self.session.look_closer()
-            # The step is told first, then the numbers about it.
+            # The step is reported first, then the numbers about it.
             self.session.emit(event)
             for listener in self.after_step:
                 listener(optimizer, track, self.session.step)

@@ -34,7 +34,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
 MOST_CALLS = 32
 _FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
-_LATE = 4  # steps after which a GPU has told that one failed
+_LATE = 4  # steps after which a GPU has reported that one failed
 _MOST_BUFFER_BYTES = 32 << 20  # of buffers that the forward pass changes
 
 
@@ -235,7 +235,7 @@ class Recorder:
             torch._C._set_grad_enabled(grad)
 
     def _before_step(self, optimizer: Any, track: Any) -> None:
-        """Before the weights move, so that a capsule can hold them. A refused step's buffers are mended instead."""
+        """Before the weights move, so that a capsule can hold them. A refused step's buffers are restored instead."""
         if not self.moving or self._told or self.optimizers.was_refused:
             return
         values: list[Any] = list(map(dict.get, self._owners, self._own_names))
@@ -347,7 +347,7 @@ class Recorder:
         ]
 
     def steps_since(self, key: int, step: int) -> int:
-        """How many steps that optimizer has been told of from this one on."""
+        """How many steps of that optimizer were reported from this one on."""
         return sum(1 for number, _ in self._stepped.get(key, []) if number >= step)
 
 

@@ -12,7 +12,7 @@ from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
 _POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 TARGET = "target"
-ENOUGH = 100  # rows, below which hardly anything is said of a column
+ENOUGH = 100  # rows, below which hardly any rule judges a column
 # A placeholder: so many distances between the quartiles away from the median. Heavy tails reach ten, a capped income twenty.
 _FAR = 25.0
 _FAR_KNOWN = 8.0  # for a number that people write where they have none

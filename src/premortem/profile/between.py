@@ -12,7 +12,6 @@ from premortem.profile.sample import Sample
 # A column that goes on growing (an hour, a price) is two spreads further in the last fifth of the rows.
 SHIFTED = 4.0  # spreads of the wider of the two
 RESCALED = 6.0  # times as wide
-_STAYS = 0.05  # of its size: what a spread must at least be to be compared
 _CHANCE = 1e-6  # that a class which is there does not turn up
 FEWEST = 5  # rows of a class
 _TOLD_APART = 0.5  # spreads between two columns, below which an exchange changes little
@@ -25,7 +24,6 @@ _MOST_FILES = 16  # of them that are compared with each other
 T = TypeVar("T")
 _NEAR = 0.4  # of the distance between the quartiles: so far may each of them be from where it should be
 _ENDS = 20.0  # times as large as the largest number of the other
-LARGER = 5.0  # times as many rows in the evaluation as in training
 
 
 def phases(profiles: Iterable[Profile], *, beside: bool = False) -> Iterator[tuple[Profile, Profile]]:

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     runs = options.runs or [None]
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
-    journals = [journal_of(each) for each in runs]
+    journals = [_shelved(each) if each is not None and "://" in each else journal_of(each) for each in runs]
     with progress("report", "reading the journal") as shown, story.readable(*journals):
         if len(journals) == 2:
             both = comparison.compare(*journals)
@@ -34,13 +34,22 @@ def run(options: argparse.Namespace) -> int:
             one = story.read(journals[0])
             shown.say("drawing the page")
             render = FORMATS[form].page(one)
-            default = ""
+            default = one.name if runs[0] is not None and "://" in runs[0] else ""
     if options.output == "-":
         return _print(render)
     target = Path(options.output) if options.output else _default(journals[0], default, form)
     _write(target, render, named=bool(options.output))
     sys.stdout.write(f"{short(target)}\n")
     return 0
+
+
+def _shelved(address: str) -> Path:
+    """`s3://bucket/runs/RUN`: a copy of its journal, as it is over there now."""
+    from premortem.shelf.reader import Shelf
+
+    url, _slash, name = address.rstrip("/").rpartition("/")
+    shelf = Shelf(url)
+    return shelf.fetch(shelf.named(name))
 
 
 def form_of(asked: str | None, output: str | None) -> str:
@@ -62,7 +71,7 @@ def form_of(asked: str | None, output: str | None) -> str:
 
 
 def _default(journal: Path, name: str, form: str) -> Path:
-    """Beside the journal; two runs have no common folder, so that theirs is made here."""
+    """Beside the journal; two runs have no common folder, and one on a shelf has none of its own: theirs is made here."""
     return Path(f"{name}.{form}") if name else journal.parent / f"report.{form}"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.files import variables
+from premortem.files.machine import operating_system
 from premortem.vault.surroundings import code
 
 # Libraries whose version can change what a training does.
@@ -47,7 +48,7 @@ def environment() -> dict[str, Any]:
     """Versions and settings, as far as they can change what a training does."""
     return {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": operating_system(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "host": platform.node(),
