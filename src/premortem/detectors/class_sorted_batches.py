@@ -35,7 +35,8 @@ class Sorted:
         self.data += data
         self.labels.update(classes)
         self.within += entropy(classes)
-        main = max(classes, key=lambda label: (classes[label], -label))
+        most = max(classes.values())
+        main = min([label for label, number in classes.items() if number == most])
         if self.blocks and main == self.order[(self.blocks - 1) % len(self.order)]:
             self._length += 1
         else:
@@ -136,4 +137,4 @@ class ClassSortedBatches(Detector):
 
 def entropy(counts: Counter[float]) -> float:
     total = sum(counts.values())
-    return -sum(n / total * math.log(n / total) for n in counts.values() if n) if total else 0.0
+    return -sum([n / total * math.log(n / total) for n in counts.values() if n]) if total else 0.0
