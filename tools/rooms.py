@@ -116,7 +116,7 @@ ROOMS = (
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions catalog convictions detectors journal lint notebook parts policy probes program proof ranks replay sinks "
+        "actions catalog changes convictions detectors journal lint notebook parts policy probes program proof ranks replay sinks "
         "startup terminal vault",
     ),
     Room(
@@ -187,7 +187,7 @@ ROOMS = (
     Room(
         "report",
         "a journal as a page for people; two journals compared",
-        "catalog journal lint terminal vault",
+        "catalog changes journal lint terminal vault",
         "bokeh jinja2 markupsafe numpy",
     ),
     Room(
