@@ -37,6 +37,7 @@ def changed(found, text):
         (broken("div", (-1, 1), (0, 4)), "y = x / (a + b)", "y = x / (a + b).clamp(min=1e-8)"),
         (broken("log", (0, 1)), "y = -torch.log(p).mean()", "y = -torch.log(p.clamp(min=1e-8)).mean()"),
         (broken("sqrt", (0, 1), dtype="float16"), "y = v.sqrt()", "y = v.clamp(min=1e-4).sqrt()"),
+        (broken("log1p", (-1, 0)), "y = torch.log1p(-p)", "y = torch.log1p((-p).clamp(min=-1 + 1e-6))"),
         (broken("log", (0, 2)), "y = torch.log(1 - p)", "y = torch.log((1 - p).clamp(min=1e-8))"),
     ],
 )

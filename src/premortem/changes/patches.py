@@ -17,11 +17,19 @@ from premortem.lint.diagnostics import Edit, Fix, edited
 from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
 
-# Below what a float32 adds up to 1 with, above what float16 rounds to 0.
+# float16 rounds smaller ones to 0.
 _EPSILON = {"float16": "1e-4"}
 _USUAL_EPSILON = "1e-8"
-# Operations that break at 0, and which of their operands it is.
-_BROKEN_AT_ZERO = {"div": 1, "reciprocal": 0, "log": 0, "sqrt": 0, "rsqrt": 0}
+_BESIDE_ONE = "1e-6"  # float32 still tells 1 and its sum with this apart
+# Operations that break at the lowest number they are given: which of their operands it is, and the number.
+_BROKEN_AT = {
+    "div": (1, 0),
+    "reciprocal": (0, 0),
+    "log": (0, 0),
+    "sqrt": (0, 0),
+    "rsqrt": (0, 0),
+    "log1p": (0, -1),
+}
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # a method can be called on these as they stand
 
 
@@ -32,7 +40,7 @@ def of(finding: Finding, text: str) -> Patch | None:
         return None
     for make, title in (
         (_of_change, "a change to try:"),
-        (_guarded, "this keeps it finite where the operand is 0:"),
+        (_guarded, "this keeps it finite at that value:"),
     ):
         try:
             fix = make(finding, text)
@@ -66,22 +74,23 @@ def _of_change(finding: Finding, text: str) -> Fix | None:
 
 
 def _guarded(finding: Finding, text: str) -> Fix | None:
-    """Only where the operand is never below 0: of a divisor with both signs the small values have no side to go to."""
+    """Only where the operand is never below that number: of a divisor with both signs small values have no side to go to."""
     op, held = finding.evidence.get("op"), finding.evidence.get("operands") or ()
-    node, place = blamed(finding, text), _BROKEN_AT_ZERO.get(str(op))
-    if node is None or place is None or finding.evidence.get("stage") not in {"forward", "backward"}:
+    node, (place, edge) = blamed(finding, text), _BROKEN_AT.get(str(op), (-1, 0))
+    if node is None or place < 0 or finding.evidence.get("stage") not in {"forward", "backward"}:
         return None
     given = operands(node)
-    if len(given) <= place or len(held) <= place or not _starts_at_zero(held[place]):
+    if len(given) <= place or len(held) <= place or not _starts_at(held[place], edge):
         return None
     operand = given[place]
     if isinstance(operand, (ast.Constant, ast.Starred)):
         return None
-    epsilon = _EPSILON.get(str(finding.evidence.get("dtype")), _USUAL_EPSILON)
+    low_precision = _EPSILON.get(str(finding.evidence.get("dtype")))
+    least = low_precision or _USUAL_EPSILON if not edge else f"{edge} + {low_precision or _BESIDE_ONE}"
     source = Source.read(finding.where.file or "", text.encode())
     try:
         start, end = source.range(operand)
-        guard = f".clamp(min={epsilon})"
+        guard = f".clamp(min={least})"
         if isinstance(operand, _TIGHT):
             return Fix((Edit(end, end, guard),), safe=False)
         if (
@@ -94,5 +103,5 @@ def _guarded(finding: Finding, text: str) -> Fix | None:
         source.release()
 
 
-def _starts_at_zero(operand: Any) -> bool:
-    return isinstance(operand, Mapping) and operand.get("low") == 0
+def _starts_at(operand: Any, edge: int) -> bool:
+    return isinstance(operand, Mapping) and operand.get("low") == edge
