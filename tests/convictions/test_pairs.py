@@ -73,3 +73,21 @@ def test_the_fix_of_a_report_goes_with_the_finding_that_it_proves():
 def test_where_the_operation_itself_is_to_blame_the_fix_of_who_hides_it_is_not_shown():
     seen = told("masked-non-finite", certainty=Certainty.PROVED).with_evidence(op="log")
     assert proved(seen, [suspected("PM503")._replace(patch=PATCH)]).patch is None
+
+
+def test_a_comment_silences_a_finding_also_where_it_moves_to(tmp_path):
+    from premortem.run.found_so_far import FoundSoFar
+    from premortem.settings import Silence
+
+    script = tmp_path / "train.py"
+    script.write_text("first()\nloss.backward()  # premortem: ignore[PM122]\n")
+    for ahead in (True, False):  # the files are read before it is found, or after
+        found = FoundSoFar({}, Silence())
+        suspicions = (suspected("PM533", file=str(script), line=2),)
+        if ahead:
+            found.read(suspicions)
+        found.add(told("gradients-never-cleared", file=str(script), line=1))
+        if not ahead:
+            assert len(found.shown) == 1
+            found.read(suspicions)
+        assert (found.shown, found.silenced) == ([], 1)

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
             shown.limit(trials.until)
             if not options.quiet:
                 with unbroken():
-                    page.show_prediction(found, gpu, terminal)
+                    page.show_prediction(found, gpu, terminal, default=options.device == gpus.DEFAULT)
             if not options.quick:
                 complete(found, trials, shown)
             if options.measure:

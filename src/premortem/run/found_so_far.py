@@ -48,7 +48,7 @@ class FoundSoFar:
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return None  # `count_the_rest` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
-        finding = self._patched(proved(self._silence.apply(finding), self._suspicions))
+        finding = self._patched(self._at_its_place(self._silence.apply(finding)))
         # At the place that lint reports for it, it may be one that is known.
         here = self._identity(finding)
         if any(is_same(known, finding) for known in self.all) or (here != same and here in self._known):
@@ -75,9 +75,14 @@ class FoundSoFar:
         self._suspicions = suspicions
         self._cards |= {one.card.code: one.card for one in suspicions}
         # Several places where a mistake showed are one place where it stands.
-        found = [proved(finding, suspicions) for finding in self.all]
+        found = [self._at_its_place(finding) for finding in self.all]
         self.all = list({self._identity(finding): finding for finding in found}.values())
         return [f for f in self.shown if (f.code, f.severity, f.where) not in before]
+
+    def _at_its_place(self, finding: Finding) -> Finding:
+        """Where lint reports it; a comment there silences it, as one does where it was seen."""
+        placed = proved(finding, self._suspicions)
+        return placed if placed is finding else self._silence.apply(placed)
 
     def promise(self, capsule: Path) -> None:
         self.capsules.append(capsule)
