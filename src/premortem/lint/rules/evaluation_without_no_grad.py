@@ -15,7 +15,7 @@ from premortem.lint.training import (
     switches_off,
     without_grad,
 )
-from premortem.lint.tree import FUNCTIONS, Function, constant, dotted, last_name, receiver
+from premortem.lint.tree import FUNCTIONS, Function, Loop, constant, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 EVALUATES = re.compile(
@@ -30,7 +30,10 @@ GRADIENTS = re.compile(
 )
 SWITCHES = "no_grad inference_mode enable_grad set_grad_enabled backward grad requires_grad_".split()
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
-TRAINS = re.compile(r"^(?:train|step|zero_grad|backward|fit)\($|optimi[sz]er")
+TRAINS = re.compile(r"^(?:train|zero_grad|backward|fit)\($|optimi[sz]er")
+# Parts of a model that are run like the model itself.
+PARTS = re.compile(r"^(?:forward\w*|features|(?:\w+_)?(?:encoder|decoder|backbone))$")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 
 
@@ -50,6 +53,8 @@ class EvaluationWithoutNoGrad(Rule):
 
     ## When it stays silent
     When gradients are used in the function, when a caller switches them off, after `model.freeze()`, and in tests. A bare `torch.no_grad()` switches nothing off.
+    A loop over something else than a loader (files, frames, steps of an environment) counts only where a model was
+    switched to evaluation and nothing around the loop trains.
     """
 
     card = Card("PM536", "evaluation-without-no-grad", "eval-mode", Severity.WARNING)
@@ -57,7 +62,8 @@ class EvaluationWithoutNoGrad(Rule):
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for over, what in self._found(source, project):
-            message = f"{what} over a whole loader with gradients on"
+            far = "over a whole loader" if is_loader(source, over) else "in a loop"
+            message = f"{what} {far} with gradients on"
             yield self.report(source, over, message, remedy="Put the loop under `with torch.no_grad():`.")
 
     @classmethod
@@ -77,10 +83,15 @@ class EvaluationWithoutNoGrad(Rule):
                     break
                 yield over, f"`{function.name}` runs `{model}`"
                 break
+        seen: set[Loop] = set()
         for loop, model in inline_loops(source):
             around = source.function(loop)
+            # One report says it for all models of a loop, and for the loops inside.
+            if not seen.isdisjoint((loop, *source.loops_around(loop))):
+                continue
+            seen.add(loop)
             if around is None or not cls._guarded(source, around, project):
-                yield loop.iter, f"this evaluation runs `{model}`"
+                yield _head(loop), f"this evaluation runs `{model}`"
 
     @staticmethod
     def _guarded(source: Source, function: Function, project: Facts) -> bool:
@@ -99,7 +110,7 @@ def evaluation_loops(
 
     `recorded`: only where gradients are on.
     """
-    name = function.name.lower()
+    name = _spelt(function.name)
     if not EVALUATES.search(name):
         return
     # `evaluate_training_loss` evaluates when it says so to the model.
@@ -107,20 +118,39 @@ def evaluation_loops(
         name.startswith(("eval", "valid")) and calls_in(source, function, "eval")
     ):
         return
+    # What is switched to evaluation is a model, whatever it is called.
+    switched = {dotted(receiver(one)) for one in calls_in(source, function, "eval") if not one.args} - {""}
+    only = bool(switched) and not trains(source, function)
     for loop in source.within(function, nested=False):
-        if isinstance(loop, ast.For):
-            over = loop.iter
+        if isinstance(loop, (ast.For, ast.While)):
+            over = _head(loop)
         elif isinstance(loop, (ast.ListComp, ast.GeneratorExp)):
             over = loop.generators[0].iter
         else:
             continue
-        if not is_loader(source, over):
+        batches = is_loader(source, over)
+        if not batches and not only:
             continue
-        # What is switched to evaluation is a model, whatever it is called.
-        switched = {dotted(receiver(one)) for one in calls_in(source, function, "eval") if not one.args}
-        model = next(_models_called(source, loop, switched, recorded=recorded), "")
+        models = _models_called(source, loop, switched, recorded=recorded)
+        model = next((one for one in models if batches or one in switched), "")
         if model and not is_test(source, loop):
             yield over, model
+
+
+def trains(source: Source, scope: ast.AST) -> bool:
+    """Whether this code trains something; a step of an environment trains nothing."""
+    return mentions(source, scope, TRAINS) or any(
+        "env" not in dotted(receiver(call)).lower() for call in calls_in(source, scope, "step")
+    )
+
+
+def _head(loop: ast.For | ast.While) -> ast.expr:
+    return loop.test if isinstance(loop, ast.While) else loop.iter
+
+
+def _spelt(name: str) -> str:
+    """`eval_gan` of `evalGAN`."""
+    return _CAPITAL.sub("_", name).lower()
 
 
 def _models_called(
@@ -131,8 +161,11 @@ def _models_called(
         if (recorded and without_grad(source, call)) or not (call.args or call.keywords):
             continue
         name = dotted(call.func).removesuffix(".forward")
+        owner, _dot, part = name.rpartition(".")
         if name and (name in known or is_model(source, name)):
             yield name
+        elif owner in known and PARTS.search(part):
+            yield owner
         elif depth and (helper := source.callee(call)) is not None:
             if not recorded or not (helper.decorator_list or _takes_gradients(source, helper)):
                 yield from _models_called(source, helper, known, depth - 1, recorded=recorded)
@@ -189,37 +222,49 @@ def unrecorded_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
                 yield loop, min(used & trained)
 
 
-def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
-    """Loops over evaluation data that a training function runs itself, right after `model.eval()`."""
+def inline_loops(source: Source) -> Iterator[tuple[ast.For | ast.While, str]]:
+    """Loops over evaluation data that a training function or a script runs itself, right after `model.eval()`."""
     for switch in source.calls_to("eval"):
         model = dotted(receiver(switch))
         scope = source.scope(switch)
         if not model or switch.args or is_test(source, switch):
             continue
-        if isinstance(scope, FUNCTIONS) and EVALUATES.search(scope.name.lower()):
+        if isinstance(scope, FUNCTIONS) and EVALUATES.search(_spelt(scope.name)):
             continue
         if _freezes(source, scope):
             continue
         flow = source.flow(scope)
-        back = [*calls_in(source, scope, "train", "backward"), *source.loops_around(switch)]
-        # A function that switches to evaluation and never trains evaluates, whatever its data is called.
-        only = isinstance(scope, FUNCTIONS) and not mentions(source, scope, TRAINS)
+        around = source.loops_around(switch)
+        back = [*calls_in(source, scope, "train", "backward"), *around]
+        # A function or a script that switches to evaluation and never trains evaluates, whatever its data is called.
+        only = not trains(source, scope)
         reached = flow.after(switch, back)
         for loop in source.within(scope, nested=False):
-            if not isinstance(loop, ast.For) or loop not in reached or loop in source.loops_around(switch):
+            if not isinstance(loop, (ast.For, ast.While)) or not one_cell(source, switch, loop):
                 continue
-            if not one_cell(source, switch, loop):
+            if loop in around:
+                if not only:
+                    continue
+            elif loop not in reached:
                 continue
-            name = dotted(iterated(loop.iter))
-            if not (only or EVALUATION_DATA.search(name.lower())) or not is_loader(source, loop.iter):
+            if not only and (
+                not EVALUATION_DATA.search(dotted(iterated(_head(loop))).lower())
+                or not is_loader(source, _head(loop))
+            ):
                 continue
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
             if model in _models_called(source, loop) or any(
-                dotted(call.func).removesuffix(".forward") == model and not _is_given_a_model(source, call)
+                _is_run(call, model) and not _is_given_a_model(source, call)
                 for call in calls_in(source, loop)
             ):
                 yield loop, model
+
+
+def _is_run(call: ast.Call, model: str) -> bool:
+    """`model(x)`, `model.forward(x)`, `model.encoder(x)`."""
+    owner, _dot, part = dotted(call.func).rpartition(".")
+    return dotted(call.func) == model or (owner == model and PARTS.search(part) is not None)
 
 
 def _is_given_a_model(source: Source, call: ast.Call) -> bool:
