@@ -51,6 +51,7 @@ class CheckpointLoadIgnored(Rule):
                 or _is_answered(source, block)
                 or _is_built_here(source, block, loads)
                 or _is_skipped_whole(source, block, loads)
+                or _is_one_of_many(source, block, loads)
             ):
                 continue
             for handler in block.handlers:
@@ -167,6 +168,17 @@ def _is_skipped_whole(source: Source, block: ast.Try, loads: list[ast.Call]) -> 
     ]
     return leaves and any(
         dotted(call.func) in models or any(dotted(one) in models for one in call.args) for call in used
+    )
+
+
+def _is_one_of_many(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:
+    """Whether a loop goes through checkpoints, and one that fails is passed over with all that would be done with it."""
+    loops = source.loops_around(block)
+    if not loops or isinstance(loops[0], ast.While):
+        return False
+    turning = names_in(source, loops[0].target)
+    return all(isinstance(one.body[-1], ast.Continue) for one in block.handlers) and all(
+        turning & names_in(source, load) for load in loads
     )
 
 

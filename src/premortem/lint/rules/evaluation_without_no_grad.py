@@ -106,18 +106,18 @@ class EvaluationWithoutNoGrad(Rule):
             if not cls._guarded(source, function, project):
                 yield call, f"`{function.name}` runs `{model}`"
         for loop, model, flag in told_to_evaluate(source):
-            function = source.function(loop)
-            if function is None or not cls._guarded(source, function, project):
+            told = source.function(loop)
+            if told is not None and not cls._guarded(source, told, project):
                 yield loop.iter, f"where `{flag}` turns training off, this runs `{model}`"
         seen: set[Loop] = set()
-        for loop, model in inline_loops(source):
-            around = source.function(loop)
+        for inline, model in inline_loops(source):
+            around = source.function(inline)
             # One report says it for all models of a loop, and for the loops inside.
-            if not seen.isdisjoint((loop, *source.loops_around(loop))):
+            if not seen.isdisjoint((inline, *source.loops_around(inline))):
                 continue
-            seen.add(loop)
+            seen.add(inline)
             if around is None or not cls._guarded(source, around, project):
-                yield _head(loop), f"this evaluation runs `{model}`"
+                yield _head(inline), f"this evaluation runs `{model}`"
 
     @staticmethod
     def _guarded(source: Source, function: Function, project: Facts) -> bool:
@@ -310,12 +310,7 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For | ast.While, str]]:
             if loop in around:
                 if not only:
                     continue
-            elif loop not in reached:
-                continue
-            if not only and (
-                not EVALUATION_DATA.search(dotted(iterated(_head(loop))).lower())
-                or not is_loader(source, _head(loop))
-            ):
+            elif loop not in reached or trains(source, loop):
                 continue
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
