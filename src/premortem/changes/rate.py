@@ -144,14 +144,15 @@ class RateConstant(RateInUpdate):
     prevented = classmethod(_warming)
 
     def put_on(self) -> None:
-        self._first: dict[int, Any] = {}
+        self._first: list[tuple[Any, list[Any]]] = []
         self.reach.on_built(self._met)
         super().put_on()
 
     def _met(self, optimizer: Any) -> None:
-        # Copies: a scheduler writes into a rate that is a tensor.
-        self._first.update({id(group): copy.deepcopy(group.get("lr")) for group in optimizer.param_groups})
+        # Copies: a scheduler writes into a rate that is a tensor. By place: `load_state_dict` makes new groups.
+        self._first.append((optimizer, [copy.deepcopy(group.get("lr")) for group in optimizer.param_groups]))
 
     def _rate(self, group: dict[str, Any], own: Any) -> Any:
         self.touched += 1
-        return self._first.get(id(group), own)
+        pairs = [pair for each, rates in self._first for pair in zip(each.param_groups, rates, strict=False)]
+        return next((rate for held, rate in pairs if held is group), own)

@@ -132,14 +132,23 @@ def show_end(done: Why, terminal: Terminal) -> None:
         terminal.print(Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict]), soft_wrap=True)
     if done.patch is not None:
         patch = done.patch
-        word = "verified" if patch["verified"] else "does not help as much"
+        word = "verified" if patch["verified"] else f"not verified, {patch['why']}"
         shown = f"{word}: {patch['metric']} {_number(patch['before'])} → {_number(patch['after'])}"
         terminal.print(Text(f"{'patch':<{_WIDTH}} {shown}"), soft_wrap=True)
         terminal.print(Text(patch["diff"].rstrip()), soft_wrap=True)
+    if done.unlike:
+        terminal.print(Text(seedless(done), "dim"), soft_wrap=True)
     if done.silenced:
         terminal.print(Text(f"{done.silenced} silenced", "dim"))
     if done.note:
         terminal.print(Text(done.note, "dim"))
+
+
+def seedless(done: Why) -> str:
+    return (
+        f"the script cannot be seeded: under the same seed its first loss was {done.unlike}. Trials were compared as runs of different "
+        "seeds are; a small effect cannot be shown. Seed torch, numpy and random from a fixed number to see more"
+    )
 
 
 def _place(where: Mapping[str, Any]) -> str:

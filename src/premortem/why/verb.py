@@ -1,7 +1,6 @@
 """`premortem why train.py ARGS…`"""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from premortem.files import private
 from premortem.why.verdict import CANNOT_RUN, CAUSE
 
 FOUND, CANNOT = 1, 4
-JOBS = 2  # trials at the same time; each has one thread
 
 
 def run(options: argparse.Namespace, command: Command) -> int:
@@ -27,7 +25,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
     from premortem.terminal import pages
     from premortem.terminal.interruption import exit_code
     from premortem.terminal.progress import progress
-    from premortem.why import earlier, page, proposals, record, source
+    from premortem.why import earlier, page, proposals, record, side_by_side, source
     from premortem.why.director import Director, Why, WhyOptions
     from premortem.why.rounds import Rounds
 
@@ -52,7 +50,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                     cwd=cwd,
                     minutes=options.minutes,
                     seeds=options.seeds,
-                    jobs=max(1, min(JOBS, os.cpu_count() or 1)),
+                    jobs=side_by_side.lanes(),
                     reported=reported,
                     proposals=proposed,
                     silence=silence,
