@@ -1,10 +1,11 @@
 """The learning rate: zero, a thousand times, ten times, a tenth, constant."""
 
 import copy
+from functools import partial
 from typing import Any, ClassVar
 
 from premortem.changes.base import Change, Harm, Learning, OneStep, RunDescription
-from premortem.changes.edits import rate_edit
+from premortem.changes.edits import rate_edit, unscheduled
 
 _NO_RATE = "builds no optimizer with a learning rate"
 
@@ -137,6 +138,7 @@ class RateConstant(RateInUpdate):
     """The learning rate stays what the optimizer was built with."""
 
     name = "rate-constant"
+    edit = partial(unscheduled)
     learning = Learning(
         title="constant rate", family="scheduler", order=4, least=0.15, finding="scheduler-stepped-per-batch"
     )

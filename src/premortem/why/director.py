@@ -45,6 +45,7 @@ class Proposal:
     words: list[str] = field(default_factory=list)
     diff: str = ""
     problem: str = ""  # why it cannot be tried
+    before: dict[str, str] = field(default_factory=dict)  # the same files as they are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +267,8 @@ def _plain(run: RunDescription) -> dict[str, Any]:
 
 
 def _problem(first: Result) -> str:
+    if first.late and first.backwards:
+        return "a run of the script did not end in time after its first step; give it more with --minutes"
     if first.late:
         return "the script made no step in time; give it more with --minutes, or less to do before its first step"
     if first.backwards < FEW and first.ended.startswith("EOFError"):

@@ -113,7 +113,7 @@ def proposal(row: Row, done: Why, root: Path) -> Proposal | None:
         except SyntaxError:
             continue
         before[path], after[path] = source.data.decode(), text
-    return Proposal(row.title, files=after, diff=diff(before, after, root)) if after else None
+    return Proposal(row.title, files=after, diff=diff(before, after, root), before=before) if after else None
 
 
 def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
@@ -171,4 +171,5 @@ def _patch(made: Proposal, tried: Row) -> dict[str, Any]:
         "after": tried.gain.changed,
         "metric": tried.gain.yardstick,
         "files": made.files,
+        "before_files": made.before,
     }

@@ -66,6 +66,7 @@ def play(played: Played) -> None:
     if order.rows:
         rows.install(reach)
     measuring = Measuring(order, reach.ours, apart)
+    measuring.on_first = lambda: played.tell(backwards=1)  # for one that is ended before it tells the rest
     measuring.install()
     if facts is not None:
         measuring.on_backward.append(facts.heard)
@@ -81,6 +82,7 @@ def play(played: Played) -> None:
         "hopeless",
         "constant",
         "step_seconds",
+        "start_seconds",
     )
     played.tell(**{name: getattr(measuring, name) for name in names})
     played.tell(memory=peak(), gpu=_gpu())
