@@ -90,14 +90,20 @@ def test_a_threshold_is_found_where_frameworks_are_given_it(before, after):
     assert (edited(before.encode(), fix.edits).decode() if fix else None) == after
 
 
-def test_only_the_steps_of_schedulers_are_left_out():
-    text = "s = torch.optim.lr_scheduler.StepLR(o, 1)\nfor b in d:\n    o.step()\n    s.step()\nenv.step()\n"
-    fix = changes.of("learning")["rate-constant"].edit(Source("train.py", f"import torch\n{text}".encode()))
-    assert (
-        edited(f"import torch\n{text}".encode(), fix.edits)
-        .decode()
-        .endswith("o.step()\n    pass\nenv.step()\n")
-    )
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("for b in d:\n    o.step()\n    s.step()\nenv.step()\n", "for b in d:\n    o.step()\nenv.step()\n"),
+        ("for b in d:\n    s.step()\nx = 1", "for b in d:\n    pass\nx = 1"),
+        ("o.step(); s.step()", "o.step(); pass"),
+        ("s.step()", ""),
+    ],
+)
+def test_only_the_steps_of_schedulers_are_left_out(before, after):
+    head = "import torch\ns = torch.optim.lr_scheduler.StepLR(o, 1)\n"
+    data = (head + before).encode()
+    fix = changes.of("learning")["rate-constant"].edit(Source("train.py", data))
+    assert edited(data, fix.edits).decode() == head + after
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,19 @@ def unscheduled(source: Source) -> Fix | None:
         statement = source.parent(call)
         made = source.assigned_at(call.func.value) if isinstance(call.func, ast.Attribute) else []
         if isinstance(statement, ast.Expr) and made and all(_is_scheduler(source, each) for each in made):
-            edits.append(source.replace(statement, "pass"))
+            edits.append(_left_out(source, statement))
     return _fix(edits)
+
+
+def _left_out(source: Source, statement: ast.stmt) -> Edit:
+    """The statement with its line; `pass` where it is the only one of a block, or shares its line."""
+    start, end = source.range(statement)
+    first = source.data.rfind(b"\n", 0, start) + 1
+    last = source.data.find(b"\n", end) + 1 or len(source.data)
+    alone = not source.data[first:start].strip() and not source.data[end:last].strip()
+    blocks = (getattr(source.parent(statement), name, ()) for name in ("body", "orelse", "finalbody"))
+    needed = any(block == [statement] for block in blocks)
+    return source.replace(statement, "pass") if needed or not alone else Edit(first, last, "")
 
 
 def _is_scheduler(source: Source, value: ast.expr) -> bool:
