@@ -223,13 +223,13 @@ def weighed_by_an_error(nodes: list[Any]) -> bool:
 
 
 def _below(start: Any, through: frozenset[str]) -> Iterator[Any]:
-    """The nodes under this one, itself among them, looked at through these operations; never through a model's output."""
+    """The nodes under this one, itself among them, looked at through these operations."""
     pending, seen = [start], 0
     while pending and seen < _MOST_NODES:
         node = pending.pop()
         seen += 1
         yield node
-        if name_of(node) in through and not is_output(node):
+        if name_of(node) in through:
             pending += [child for child, _ in node.next_functions if child is not None]
 
 
