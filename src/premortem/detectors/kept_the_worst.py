@@ -6,7 +6,7 @@ from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.detectors.shared.printed import MOST_KINDS, columns
 from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
 from premortem.findings import Finding, Severity
-from premortem.metric_words import HIGHER, LOWER, RECORDS, TRAINED, words
+from premortem.metric_words import EVALUATED, HIGHER, LOWER, RECORDS, TRAINED, words
 
 ROUNDS = 6  # evaluations: in fewer, the first may well have been the best
 MISSED = 4  # improvements that were not kept: two may lie within a tolerance of the script's
@@ -103,7 +103,10 @@ class KeptTheWorst(Detector):
 
     def _each(self, event: Event, path: str) -> Findings:
         """It was written after every evaluation: what it holds is the last model, not the best one."""
-        courses = {key: course for key in self._names if (course := self._course(key))}
+        known = {key: course for key in self._names if (course := self._course(key))}
+        # A best one is chosen by an evaluation; numbers that do not say of which data they are count where no other does.
+        chosen_by = {key: course for key, course in known.items() if words(self._names[key][0]) & EVALUATED}
+        courses = chosen_by or known
         rounds = range(1, len(self._rounds))
         worse = [i for i in rounds if not any(course[i] for course in courses.values())]
         if not courses or len(worse) < MISSED:

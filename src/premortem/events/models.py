@@ -153,6 +153,19 @@ class Experimented(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class PaddingMask(Event):
+    """Audit gear: an attention with a padding mask, and what stands at the places that it shows and hides in the model's own
+    input: tokens, or rows of features that are all zero (`empty`: all that are shown; `full`: none that is hidden)."""
+
+    shown: int
+    masked: int
+    shown_values: int  # different tokens there
+    masked_values: int
+    empty: bool = False
+    full: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
 class StateCarried(Event):
     """Audit gear: a model that is asked the same twice answers differently, because of what it keeps in plain attributes, a row
     for each sample; and at its next training call they were still as the batch before had left them."""
