@@ -12,7 +12,7 @@ from premortem.probes import op_audit
 @pytest.fixture
 def audit():
     session = SimpleNamespace(
-        listening=lambda: True, step=1000, compiling_used=False, auditing=False, alarm_until=0
+        listening=lambda: True, step=1000, compiling_used=False, auditing=False, alarm_until=0, passing=[]
     )
     audit = op_audit.OpAudit(session, SimpleNamespace(before_forward=[]), None)
     yield audit

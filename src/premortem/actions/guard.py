@@ -23,7 +23,7 @@ import torch
 from torch.nn.utils import clip_grad
 from torch.optim.swa_utils import AveragedModel
 
-from premortem.actions.judgement import SOUND, Judgement, Verdict
+from premortem.actions.judgement import BY_KERNEL, SOUND, Judgement, Verdict
 from premortem.actions.kernels import Kernels
 from premortem.actions.refusals import Refusals
 from premortem.actions.undo import Before
@@ -93,7 +93,7 @@ class Guard:
 
     def _wrap_rested(self, original: Any) -> Any:
         """In a rested step: gradients on the CPU that are finite need no more than that, and what a device decides about
-        is remembered and put back by one launch each."""
+        is left to the optimizer's own kernel, or remembered and put back by one launch each."""
         transact, session, refusals = self._wrap_step(original), self.session, self.refusals
         sound = self.judgement.sound
 
@@ -108,10 +108,14 @@ class Guard:
                 if verdict is None:
                     return transact(optimizer, *args, **kwargs)
             refusals.inside = True
+            if verdict is BY_KERNEL:
+                self.kernels.expect(functools.partial(self.judgement.at_kernel, optimizer))
             try:
                 result = original(optimizer, *args)
             finally:
                 refusals.inside = False
+                if verdict is BY_KERNEL:
+                    self.kernels.release()
             if key is not None:
                 refusals.succeeded(key)
             elif verdict is not None:

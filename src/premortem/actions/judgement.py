@@ -105,13 +105,14 @@ class Judgement:
         more than this to know it. No look is begun: nothing here is heard by a layer of ours."""
         session, stats = self.session, self.stats
         try:
-            held, shadow = stats.known.get(id(optimizer)), self._shadows.get(optimizer)
-            if held is None or shadow is None or held.on_cpu or held.half or held.sparse:
-                return None
-            if held.optimizer() is not optimizer:
+            held = stats.known.get(id(optimizer))
+            if held is None or held.on_cpu or held.half or held.sparse or held.optimizer() is not optimizer:
                 return None
             if session.rest.careful or self._peculiar(optimizer):
                 return None
+            shadow = self._shadows.get(optimizer)
+            if shadow is None:
+                return BY_KERNEL if held.by_kernel(optimizer) else None
             grads = held.gradients()
             if len(grads) != len(held.parameters) or torch._C._len_torch_dispatch_stack():
                 return None

@@ -31,7 +31,9 @@ class OptimizerBuilt(Event):
     @property
     def held(self) -> frozenset[int]:
         """The keys of all parameters in its groups."""
-        return frozenset(key for group in self.groups for key in group.parameters)
+        # No line of ours for each of them: detectors ask at every step.
+        none: frozenset[int] = frozenset()
+        return none.union(*[group.parameters for group in self.groups])
 
 
 @dataclass(slots=True, kw_only=True)

@@ -99,7 +99,9 @@ class Generators:
         return tuple.__new__(Random, (_CPU.get_state(), cuda, asked, words))
 
     def _now_cuda(self) -> Tensor:
-        device = torch.cuda.current_device()
+        device = (
+            torch._C._cuda_getDevice()
+        )  # as `current_device`, which first asks in three calls whether CUDA is there
         generator = torch.cuda.default_generators[device]
         place = (device, generator.initial_seed(), generator.get_offset())
         if place != self._place or self._cuda is None:  # most steps draw nothing there

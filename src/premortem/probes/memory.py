@@ -53,10 +53,15 @@ class Meter:
         return bool(torch.cuda.is_initialized())
 
     def allocated(self) -> int:
-        return int(torch.cuda.memory_allocated())
+        return self._counted("allocated_bytes")
 
     def reserved(self) -> int:
-        return int(torch.cuda.memory_reserved())
+        return self._counted("reserved_bytes")
+
+    def _counted(self, name: str) -> int:
+        """As `memory_allocated` and `memory_reserved`, which first make a flat list of a hundred numbers: each layer of an
+        audited step, and each step that is told, would feel that."""
+        return int(torch.cuda.memory_stats_as_nested_dict().get(name, {}).get("all", {}).get("current", 0))
 
     def room(self) -> tuple[int, int]:
         """Free and total memory of the device."""

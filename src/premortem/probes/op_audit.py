@@ -80,6 +80,7 @@ class OpAudit:
         self.cut_at: Counter[Site | None] = Counter()
         self._audited = Subscriptions(session.listening, passing=True)
         self._masks = Subscriptions(session.listening, passing=True)
+        session.passing.append(self._masks)
         self._layers: list[
             tuple[Any, str, Any]
         ] = []  # listed once: a look at `torch.Tensor` between changes is a change more
@@ -112,11 +113,15 @@ class OpAudit:
         self._watch_masks(ready)
         due = self._returns < _MOST_RETURNS or session.step < session.alarm_until
         auditing = ready and due and session.auditing
-        if auditing and not self._audited:
-            self._returns += session.step >= _SELDOM
-            self._put_on()
-        elif self._audited and not auditing and (not ready or session.step >= _SELDOM):
+        if auditing:
+            if not self._audited or self._audited.is_away:
+                self._returns += session.step >= _SELDOM
+            if not (self._audited and self._audited.back()):
+                self._put_on()
+        elif not ready:
             self._audited.end()
+        elif session.step >= _SELDOM:
+            self._audited.away()
         self._audited.silence(not auditing)
 
     def _watch_masks(self, on: bool) -> None:
@@ -132,7 +137,7 @@ class OpAudit:
                     mask = functools.partial(self._masking, name.rstrip("_"))
                     self._masks.add(owner, name, mask, guarded=True)
             for name in ("clamp", "clip", "clamp_min", "clamp_max", "minimum", "maximum"):
-                self._masks.add(owner, name, self._bounding, guarded=True)
+                self._masks.add(owner, name, self._bounding, quiet=None, guarded=True)
 
     def _put_on(self) -> None:
         self._layers = self._layers or list(self._listed())
@@ -374,7 +379,7 @@ class OpAudit:
         session = self.session
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            looks = not session.resting and session.scope is None and self._bounds < _MOST_BOUNDS
+            looks = session.scope is None and self._bounds < _MOST_BOUNDS
             for value in args[:2] if looks else ():
                 if are_values(value) and value.requires_grad:
                     with session.looking_at("op audit"):

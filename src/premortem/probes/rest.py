@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from premortem.probes.model_registry import Model, Variant
     from premortem.probes.optimizers import Optimizers
 
-# Steps that are reported one by one: so many, or fewer where they are long, as all of them together would be felt.
-AFTER, SOONEST, SECONDS = 500, 200, 5.0
+# Steps that are reported one by one: so many, or fewer where a host is slow or steps are long. Reporting a short step takes
+# two or three times as long as making it: of these two seconds, the run's own among them, about one is what it pays for us.
+AFTER, SOONEST, SECONDS = 500, 200, 2.0
 ATTENDED = 2  # periods of the loop that a look takes
 AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
 # Events that a step, and a second of training, add to the credit. An event costs the run about 150 µs.
@@ -244,7 +245,7 @@ class Rest:
         self._price = max(8.0, ATTENDED * period * self._events_in_a_round())
         self._disturbed = False
         session.resting = True
-        session.points.silence(True)
+        session.silence(True)
 
     def _events_in_a_round(self) -> float:
         return sum(map(len, self._rounds)) / max(1, len(self._rounds)) + 1
@@ -256,7 +257,7 @@ class Rest:
         self._needed = max(needed, ATTENDED * period)
         self._calm = 0
         session.resting = False
-        session.points.silence(False)
+        session.silence(False)
         self._told = []
         clearings = [self._clearings[owner] for owner in self.cleared if owner in self._clearings]
         self.optimizers.rested({key for event in clearings for key in event.cleared})

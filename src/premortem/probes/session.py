@@ -248,6 +248,7 @@ class Session:
         self._fault = fault
         self._faults: dict[str, int] = {}
         self.points = Subscriptions(self.listening)
+        self.passing: list[Subscriptions] = []  # of a probe's own, silent in rested steps as well
         lifting.follow(self.points, self.apart)
         self.step = 0  # finished optimizer steps
         self.on = True
@@ -411,6 +412,12 @@ class Session:
             return wrapper
 
         self.layer(owner, name, make, quiet=counted if callable(quiet) else quiet, asks=callable(quiet))
+
+    def silence(self, silent: bool) -> None:
+        """All layers are on the short paths of a rested step, or no longer."""
+        self.points.silence(silent)
+        for each in self.passing:
+            each.silence(silent)
 
     def restore(self) -> None:
         self.points.end()

@@ -404,7 +404,7 @@ class Stats:
                 keys=row.keys,
                 weight_norm=weight,
                 weights_finite=weight is None or math.isfinite(weight),
-                input_finite=all(math.isfinite(v) for v in inputs),
+                input_finite=all(map(math.isfinite, inputs)),
                 lr=row.lr,
                 share=row.share,
                 rested=row.rested

@@ -207,7 +207,7 @@ def along(sample: Sample, kind: str) -> list[Shift]:
     if kind == "tokens" or len(sample.kept) < 4 * ENOUGH:
         return []
     halves = sample.halves()
-    first, second = (summarise(half, "", kind=kind) for half in halves)
+    first, second = (summarise(half, "", kind=kind, searched=False) for half in halves)
     found = shifts(first, second, far=WITHIN[0], wide=WITHIN[1])
     # Sorted rows, and columns that go on growing, differ in all they have in common with the order.
     places: dict[str, int | None] = {name: at for at, name in enumerate(sample.columns)}
@@ -244,7 +244,7 @@ def odd_one(things: Sequence[T], differ: Callable[[T, T], list[Shift]]) -> tuple
 def odd_source(sample: Sample, kind: str) -> tuple[str, tuple[Shift, ...], int] | None:
     """Of the files that the rows come from, the one that is unlike the others: its name, in what, and how many others there are."""
     files = [
-        summarise(part, source, kind=kind)
+        summarise(part, source, kind=kind, searched=False)
         for source, part in sorted(sample.by_source().items())
         if len(part.kept) >= ENOUGH // 2
     ]

@@ -29,10 +29,12 @@ def device_memory() -> dict[str, float]:
         return {}
     numbers = {}
     for device in range(cuda.device_count()):
-        taken = float(cuda.memory_reserved(device))
+        counted = cuda.memory_stats_as_nested_dict(device)
+        taken = counted.get("reserved_bytes", {}).get("all", {}).get("current", 0)
         if taken:
-            numbers[f"GPU {device}: held by tensors"] = float(cuda.memory_allocated(device))
-            numbers[f"GPU {device}: taken from the device"] = taken
+            held = counted["allocated_bytes"]["all"]["current"]
+            numbers[f"GPU {device}: held by tensors"] = float(held)
+            numbers[f"GPU {device}: taken from the device"] = float(taken)
     return numbers
 
 

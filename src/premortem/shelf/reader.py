@@ -1,7 +1,7 @@
 """A shelf as a reader sees it: all its runs as a list, and any of them as a journal on this machine.
 
-The list is brought up to date on a thread, so that no page waits for a network. A journal is brought up to date when a reader opens
-it: only the parts that are new are read.
+The list is brought up to date on a thread, so that no page waits for a network. A journal is brought up to date when it is
+opened: only the parts that are new are read.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ AT_ONCE = 500  # files that are read together
 COLLECTED = 20  # heads of runs that are over, and that the index lacks, after which a reader adds them
 
 
-def is_address(text: str) -> bool:
-    return "://" in text
+def is_shelf(place: str) -> bool:
+    """Whether runs were published there: an address, or a folder that has their heads."""
+    return "://" in place or (Path(place) / layout.HEADS).is_dir()
 
 
 class Shelf:
