@@ -135,7 +135,7 @@ def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
 
 
 def _is_answered(source: Source, block: ast.Try) -> bool:
-    """Whether a load that works gives something back, and one that fails gives back None: the caller is told."""
+    """Whether a load that works gives something back, and one that fails gives back None: the caller can see it."""
     last = block.body[-1]
     if not isinstance(last, ast.Return) or constant(last.value) is not None or last.value is None:
         return False

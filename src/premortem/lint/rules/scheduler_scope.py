@@ -2,8 +2,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.lines import move_behind
 from premortem.lint.provenance import callers, functions_called, values
-from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.training import (
     backwards_in,
     calls_in,
@@ -75,6 +76,7 @@ class SchedulerScope(Rule):
                         call,
                         f"`{name}` is stepped once per batch, but {reasons[0]}",
                         remedy=f"Call `{name}.step()` once per epoch, after the batch loop.",
+                        fix=_after_the_batches(source, call, loops),
                     )
             elif (
                 not call.args
@@ -135,6 +137,14 @@ class SchedulerScope(Rule):
                 if dotted(receiver(other)).rpartition(".")[2] == last or "sched" in dotted(receiver(other)):
                     return True
         return not one_cell(source, call)
+
+
+def _after_the_batches(source: Source, call: ast.Call, loops: tuple[Loop, ...]) -> Fix | None:
+    """The call moved behind the loop over batches, where it needs nothing of a single batch."""
+    statement, inner = source.statement(call), loops[0]
+    if len(loops) < 2 or call.args or call.keywords or inner.orelse or source.parent(statement) is not inner:
+        return None
+    return move_behind(source, statement, inner)
 
 
 def is_there(source: Source, test: ast.AST, name: str) -> bool:
