@@ -491,6 +491,9 @@ EXAM = {
     "closed-4": "74 after those repairs, at first sight",
     "open-5": "the open half of 39 more, at first sight; rules were repaired on it afterwards",
     "closed-5": "the closed half of the 39, at first sight after those repairs",
+    "open-6": "the open half of 67 more, at first sight; rules were repaired on it afterwards",
+    "closed-6": "the closed half of the 67, at first sight after those repairs; then repaired on it too",
+    "closed-7": "27 more after that, at first sight",
 }
 
 
