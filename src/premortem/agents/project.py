@@ -271,7 +271,7 @@ def _written(folder: str, diffs: Sequence[str]) -> list[Path]:
 
 
 def _worth(trial: Mapping[str, Any], *, proposed: bool) -> bool:
-    """Whoever asks about a fix is told of it, and of what helps besides."""
+    """An answer about a fix has its trials, and those of other changes that help."""
     if proposed and trial["question"] != "proposals":
         return bool(trial["verdict"] == "helps")
     return bool(trial["verdict"] != "skipped" or trial["question"] == "proposals")

@@ -23,7 +23,7 @@ STOPS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_
 
 
 def tool(server: MCPServer[Any], annotations: ToolAnnotations) -> Callable[[Any], Any]:
-    """Offers a function as a tool. What is wrong with a call is told in one sentence, without a traceback."""
+    """Offers a function as a tool. One sentence says what is wrong with a call, without a traceback."""
 
     def offer(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

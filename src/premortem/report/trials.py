@@ -9,7 +9,7 @@ from premortem.journal import Run
 from premortem.report import curves, words
 from premortem.report.curves import Curve
 
-_MOST = 8  # curves over each other that can still be told apart
+_MOST = 8  # curves over each other that the eye can still separate
 
 
 @dataclass

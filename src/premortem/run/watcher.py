@@ -427,7 +427,7 @@ class Watcher:
         if self.safekeeping is not None:
             try:
                 self.safekeeping.close(patience)
-            except Exception as error:  # noqa: BLE001 - the last words must still be said
+            except Exception as error:  # noqa: BLE001 - the last words must still come
                 self.fault("safekeeping", error)
         event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and (self.reached() or event.reason == "crashed"):

@@ -179,8 +179,8 @@ class Console:
                     self._terminal.print(line, soft_wrap=True)
             self._stream.flush()
         except (OSError, ValueError):
-            # The terminal is gone or closed. What was to be said is in the journal,
-            # and the run must not end because nobody is looking.
+            # The terminal is gone or closed. What was to be printed is in the journal,
+            # and the run must not end because its terminal did.
             pass
 
 

@@ -13,7 +13,7 @@ from premortem.lint.source import Source
 from premortem.why import sets
 from premortem.why.director import Director, Proposal, Why
 from premortem.why.proposals import scaled_rate
-from premortem.why.verdict import HELPS, Row
+from premortem.why.verdict import FAILED, HELPS, Row
 
 _MOST = 40  # files of the user's that are read
 
@@ -105,7 +105,7 @@ def proposal(row: Row, done: Why, root: Path) -> Proposal | None:
         except SyntaxError:
             continue
         before[path], after[path] = source.data.decode(), text
-    return Proposal(row.title, files=after, diff=diff(before, after, root)) if after else None
+    return Proposal(row.title, files=after, diff=diff(before, after, root), before=before) if after else None
 
 
 def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
@@ -147,12 +147,21 @@ def _in_config(row: Row, director: Director, done: Why) -> Proposal | None:
     return scaled_rate(factor, done.first.files, director.options.argv, director.run.cwd)
 
 
+def _short_of(tried: Row) -> str:
+    if tried.verdict == FAILED:
+        return f"the script fails with it ({tried.why})"
+    return "not better under every seed" if tried.verdict == HELPS else "it does not help as much"
+
+
 def _patch(made: Proposal, tried: Row) -> dict[str, Any]:
+    helps = tried.verdict == HELPS
     return {
         "diff": made.diff,
-        "verified": tried.verdict == HELPS and all(gain > 0 for gain in tried.again),
+        "verified": helps and all(gain > 0 for gain in tried.again),
+        "why": "" if helps and all(gain > 0 for gain in tried.again) else _short_of(tried),
         "before": tried.gain.as_is,
         "after": tried.gain.changed,
         "metric": tried.gain.yardstick,
         "files": made.files,
+        "before_files": made.before,
     }

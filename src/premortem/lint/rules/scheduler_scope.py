@@ -58,7 +58,7 @@ class SchedulerScope(Rule):
             loops = source.loops_around(call)
             if owner is None or not dotted(owner) or not loops or is_test(source, call):
                 continue
-            if not all(_is_there(source, test, dotted(owner)) for test in conditions(source, call, loops[0])):
+            if not all(is_there(source, test, dotted(owner)) for test in conditions(source, call, loops[0])):
                 continue
             built = values(source, owner)
             if not built or not all(isinstance(value, ast.Call) for value in built):
@@ -147,7 +147,7 @@ def _after_the_batches(source: Source, call: ast.Call, loops: tuple[Loop, ...]) 
     return move_behind(source, statement, inner)
 
 
-def _is_there(source: Source, test: ast.AST, name: str) -> bool:
+def is_there(source: Source, test: ast.AST, name: str) -> bool:
     """`if scheduler:`, `if scheduler is not None:`: no condition on the batch."""
     if not isinstance(test, ast.If):
         return False
