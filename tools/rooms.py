@@ -116,8 +116,8 @@ ROOMS = (
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions catalog convictions detectors journal lint notebook parts policy probes program proof ranks replay shelf "
-        "sinks startup terminal vault",
+        "actions catalog changes convictions detectors journal lint notebook parts policy probes program proof ranks replay "
+        "shelf sinks startup terminal vault",
     ),
     Room(
         "scriptrun",
@@ -187,7 +187,7 @@ ROOMS = (
     Room(
         "report",
         "a journal as a page for people; two journals compared",
-        "catalog journal lint shelf terminal vault",
+        "catalog changes journal lint shelf terminal vault",
         "bokeh jinja2 markupsafe numpy",
     ),
     Room(

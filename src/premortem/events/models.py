@@ -47,6 +47,13 @@ class Repeated(NamedTuple):
     times: int
 
 
+class Hasty(NamedTuple):
+    """A norm whose running statistics are, for the greater part, those of the last batch."""
+
+    layer: str  # "model.bn1"
+    momentum: float
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelSeen(Event):
     """A module was called by the user's code (not by another module) for the first time."""
@@ -62,6 +69,7 @@ class ModelSeen(Event):
     misspelt: tuple[Misspelt, ...] = ()
     frozen: tuple[SaidFrozen, ...] = ()
     repeats: tuple[Repeated, ...] = ()
+    hasty: tuple[Hasty, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,6 +150,31 @@ class Experimented(Event):
     length: int = 0  # of that sequence
     tokens: bool = False  # it holds whole numbers
     ignored: tuple[str, ...] = ()  # inputs, as `forward` calls them, that have no effect on any output
+
+
+@dataclass(slots=True, kw_only=True)
+class PaddingMask(Event):
+    """Audit gear: an attention with a padding mask, and what stands at the places that it shows and hides in the model's own
+    input: tokens, or rows of features that are all zero (`empty`: all that are shown; `full`: none that is hidden)."""
+
+    shown: int
+    masked: int
+    shown_values: int  # different tokens there
+    masked_values: int
+    empty: bool = False
+    full: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class StateCarried(Event):
+    """Audit gear: a model that is asked the same twice answers differently, because of what it keeps in plain attributes, a row
+    for each sample; and at its next training call they were still as the batch before had left them."""
+
+    model: int
+    name: str
+    attributes: tuple[str, ...]  # "rnn.hidden"
+    effect: float  # of the first call on the second, in units of the spread of all outputs
+    batched: bool  # a loader made the rows, and each has a target
 
 
 @dataclass(slots=True, kw_only=True)

@@ -219,6 +219,19 @@ class UnsavedStateUsed(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class InitialisedAgain(Event):
+    """Between a load and the next step, a layer turned a flag of its own that no state dict holds, and wrote over weights that
+    were loaded into it. `at` is where they were."""
+
+    model: int
+    name: str
+    layer: str  # "transforms.0"
+    flag: str  # "initialized"
+    parameters: tuple[str, ...]
+    layers: int = 1  # to which this happened
+
+
+@dataclass(slots=True, kw_only=True)
 class LoadedWeightsChanged(Event):
     """The first training forward after a `load_state_dict`: weights that are no longer what was loaded."""
 

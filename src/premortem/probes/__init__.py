@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Event
+from premortem.probes.attention_masks import AttentionMasks
 from premortem.probes.backward import Backwards
 from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
@@ -78,6 +79,7 @@ class Attachment:
         self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
+        masks = AttentionMasks(session, models)
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
@@ -104,6 +106,7 @@ class Attachment:
             self.op_audit,
             losses,
             experiments,
+            masks,
             self.loaders,
             self.inflow,
             self.reading,

@@ -6,7 +6,7 @@ those of an evaluation at once. The profile is emitted when enough came, after e
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -27,7 +27,8 @@ from premortem.probes.session import Session, fingerprint, user_name
 from premortem.profile.alone import TARGET, summarise
 from premortem.profile.arrays import Rows, put
 from premortem.profile.between import along, odd_source, overlap
-from premortem.profile.facts import Overlap, Profile
+from premortem.profile.facts import Overlap, Profile, Unrelated
+from premortem.profile.joint import unrelated
 from premortem.profile.sample import Sample
 
 _FREE = 0.15  # seconds of this thread that a profile may take in any run,
@@ -242,8 +243,11 @@ class Inflow:
             known = found[0][0] if labels is not None else None
             beside = self._beside(stream, batch, [t for t in others if t is not known], inputs[1:])
         elif not grad and len(inputs) == 1 and (wanted := self._labels_beside(stream, seen)) is not None:
-            labels = labels_of(wanted, rows.total)
-            self.pairs.judged(model.key, seen, wanted)
+            labels = labels_of(wanted, rows.total) if wanted.numel() == len(wanted) else None
+            if labels is not None:
+                self.pairs.judged(model.key, seen, wanted)
+            else:
+                beside = self._wanted_beside(stream, wanted)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()
         self._open = Look(stream, rows, labels, self.session.step, sources, beside)
 
@@ -253,6 +257,22 @@ class Inflow:
             return None
         found = partner(seen)
         return found[0][found[1] : found[1] + len(seen)] if found is not None else None
+
+    def _wanted_beside(self, main: Stream, wanted: torch.Tensor) -> list[tuple[Stream, Rows]]:
+        """Targets of several numbers, of a set that is judged as it lies in a variable: under the name that they have in training."""
+        for trained in [s for s in self._streams.values() if s.training and s.beside == "target"]:
+            called = trained.name.rpartition(", ")[2]
+            rows = rows_of(wanted, called) if trained.model == main.model else None
+            if rows is None or rows.names != trained.names:
+                continue
+            key = ((main.name, called), False)
+            if key not in self._streams:
+                if len(self._streams) >= _MOST_STREAMS:
+                    return []
+                stream = self._streams[key] = Stream(f"{main.name}, {called}", main.model, False, rows)
+                stream.main, stream.beside = main, "target"
+            return [(self._streams[key], rows)]
+        return []
 
     def _beside(
         self, main: Stream, batch: Any, others: list[torch.Tensor], given: list[torch.Tensor]
@@ -420,8 +440,19 @@ class Inflow:
                     step=self.session.step,
                     profiles=tuple(stream.profile(self.session.step) for stream in streams),
                     overlaps=tuple(self._overlaps(streams)),
+                    relations=tuple(self._relations(streams)),
                 )
             )
+
+    def _relations(self, streams: list[Stream]) -> Iterator[tuple[str, str, Unrelated]]:
+        for trained in (s for s in streams if s.training and s.main is None and s.kind == "table"):
+            for judged in streams:
+                if judged.training or judged.main is not None or judged.model != trained.model:
+                    continue
+                if judged.kind == "table" and judged.judges(self.session.step):
+                    found = unrelated(trained.sample, judged.sample)
+                    if found is not None:
+                        yield trained.name, judged.name, found
 
     def _overlaps(self, streams: list[Stream]) -> list[Overlap]:
         found = []

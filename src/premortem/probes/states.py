@@ -14,6 +14,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
 from premortem.probes.checkpoint_contents import counters_in, records_in
+from premortem.probes.first_use_flags import FirstUseFlags
 from premortem.probes.noisy_layers import uncounted
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
@@ -28,6 +29,7 @@ class States:
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
+        self.flags = FirstUseFlags(session)
         self.loaded = session.loaded  # parameter keys that came from a state dict
         self._filled_at = -1  # last step at which a checkpoint was read into memory that models own
         self.files = 0  # files read so far: weights may have come from them by hand
@@ -175,10 +177,12 @@ class States:
             for key in [key for key, (ref, _) in kept.items() if id(ref()) in mine]:
                 del kept[key]
         self._await_use(module, name)
+        self.flags.loaded(module, name, user_site())
         self.fresh.append((weakref.ref(module), name, remembered(module, state)))
 
     def _first_step(self, optimizer: Any, track: Any) -> None:
         """Before the first step after a load: are the weights still those that were loaded?"""
+        self.flags.before_step()
         fresh, self.fresh = self.fresh, []
         for reference, name, kept in fresh:
             module = reference()

@@ -4,6 +4,7 @@ facts.py      a profile: what is known of one stream of samples (a loader, a mod
 sample.py     a coordinated sample of rows, from which a profile is made; two samples can be merged and compared
 alone.py      questions that one profile answers: collapsed, constant, placeholders, a column that is the target
 between.py    questions that two profiles answer: rows in both, classes in one, shifted, rescaled and exchanged columns
+joint.py      how columns go together, and the one column that goes with others in only one of two streams
 lone.py       the one column in which two files differ that agree in all others
 wording.py    the same sentences for a run and for `premortem check`
 

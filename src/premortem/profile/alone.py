@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from premortem.profile.arrays import CHANGES
-from premortem.profile.facts import BINS, Column, Giveaway, Placeholder, Profile
+from premortem.profile.facts import BINS, Blank, Column, Filler, Giveaway, Placeholder, Profile
 from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
 _POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -80,6 +80,8 @@ def summarise(
         repeated=sample.repeated,
         contradicting=sample.contradicting,
         tokens=tuple(sample.tokens.most_common(MOST_TOKENS)),
+        blank=blank(sample, columns),
+        filler=filler(sample),
         **known,  # type: ignore[arg-type]
     )
 
@@ -123,6 +125,23 @@ def histogram(ordered: Sequence[float]) -> tuple[int, ...]:
     for value in ordered:
         bins[min(BINS - 1, int(BINS * ((value - low) / (high - low))))] += 1
     return tuple(bins)
+
+
+def blank(sample: Sample, columns: Sequence[Column]) -> Blank | None:
+    """Rows of nothing, where the others are many different numbers: flags may all be off."""
+    alive = sum(column.distinct > _VARIED for column in columns)
+    if not sample.blank or alive < max(3, len(columns) // 4):
+        return None
+    labels = sample.blank_labels
+    return Blank(sample.blank, sample.rows, len(labels), max(labels.values(), default=0))
+
+
+def filler(sample: Sample) -> Filler | None:
+    if not sample.fill:
+        return None
+    token, times = sample.fill.most_common(1)[0]
+    runs = sample.fill_runs[token]
+    return Filler(token, times, sample.fill_of, runs) if not sample.fill_short[token] else None
 
 
 # --- placeholders ----------------------------------------------------------------------------
@@ -285,6 +304,27 @@ def collapsed(profile: Profile) -> Column | None:
     return widest if (widest.high - widest.low) < NEARLY * size and widest.spread < _NO_SPREAD else None
 
 
+def never_filled(profile: Profile) -> Blank | None:
+    """Rows of nothing that are too many to be a few that failed, and have different labels."""
+    found = profile.blank
+    if found is None or profile.beside or profile.sampled < ENOUGH:
+        return None
+    # A picture may be dark, and silence may be a class of its own.
+    least = _BLANK_ROWS if profile.kind == "table" else _BLANK_PICTURES
+    if found.rows < least * found.of or found.rows == found.of:
+        return None
+    if not found.labels:
+        return found if profile.kind == "table" and found.rows >= _BLANK_PICTURES * found.of else None
+    return found if found.labels > 1 and found.frequent < _ONE_THING * found.rows else None
+
+
+def mostly_filler(profile: Profile) -> Filler | None:
+    found = profile.filler
+    if found is None or found.runs < ENOUGH or found.times < _FILLED * found.of:
+        return None
+    return found
+
+
 def one_token(profile: Profile) -> bool:
     """Rows of numbers that stand for words, in most of which one number is repeated and another fills the rest."""
     changes = next((c for c in profile.columns if c.name == CHANGES), None)
@@ -293,6 +333,10 @@ def one_token(profile: Profile) -> bool:
     return changes.quantiles[4] <= 1.0
 
 
+_BLANK_ROWS = 0.1  # of the rows of a table,
+_BLANK_PICTURES = 0.25  # of pictures and series, and of rows whose labels are not known
+_ONE_THING = 0.9  # of the blank rows, below which they are not one thing that is blank by nature
+_FILLED = 0.4  # of the tokens: no word of a text is that frequent
 NEARLY = 0.05  # of its size: what a column may vary at most to be nearly one number
 _NO_SPREAD = 0.05  # standardised inputs have 1
 

@@ -29,8 +29,9 @@ AT_ONCE = 500  # files that are read together
 COLLECTED = 20  # heads of runs that are over, and that the index lacks, after which a reader adds them
 
 
-def is_address(text: str) -> bool:
-    return "://" in text
+def is_shelf(place: str) -> bool:
+    """Whether runs were published there: an address, or a folder that has their heads."""
+    return "://" in place or (Path(place) / layout.HEADS).is_dir()
 
 
 class Shelf:

@@ -10,14 +10,14 @@ from pathlib import Path
 from premortem.errors import MissingExtra, UsageError
 from premortem.journal import schema
 from premortem.journal.folders import HOME
-from premortem.shelf.reader import Shelf, is_address
+from premortem.shelf.reader import Shelf, is_shelf
 from premortem.ui.runs import Runs
 
 
 def run(options: argparse.Namespace) -> int:
     given = list(dict.fromkeys([*options.folders, *options.folder]))
-    shelves = [Shelf(each) for each in given if is_address(each)]
-    folders = [folder_of(Path(each)) for each in given if not is_address(each)] or (
+    shelves = [Shelf(each) for each in given if is_shelf(each)]
+    folders = [folder_of(Path(each)) for each in given if not is_shelf(each)] or (
         [] if shelves else [folder_of(None)]
     )
     for shelf in shelves:

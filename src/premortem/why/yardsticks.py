@@ -133,6 +133,15 @@ def other_start(as_is: Result, changed: Result) -> str:
     return ""
 
 
+def unlike(as_is: Result, changed: Result) -> str:
+    """The first losses of two runs under one seed, where they are not the same though nothing was changed before them."""
+    for line in loss_lines(as_is):
+        before, after = as_is.losses[line][0], changed.losses.get(line, [math.nan])[0]
+        if abs(after - before) > _ROUNDING * max(abs(before), _ROUNDING):
+            return f"{before:.5g} and {after:.5g}"
+    return ""
+
+
 def loss_lines(result: Result) -> list[str]:
     """The lines that call backward() often enough to count."""
     enough = max(_FEW, _SHARE * result.backwards)
