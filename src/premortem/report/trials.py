@@ -8,7 +8,7 @@ from premortem.journal import Run
 from premortem.report import curves, words
 from premortem.report.curves import Curve
 
-_MOST = 8  # curves over each other that can still be told apart
+_MOST = 6  # curves besides the two as it is: as many as there are colours
 
 
 @dataclass
@@ -33,7 +33,9 @@ def of(run: Run) -> Trials | None:
 
 def _read(told: Mapping[str, Any]) -> Trials:
     as_is, patch = told.get("as_is") or {}, told.get("patch") or {}
-    rows = [row for row in told.get("trials", ()) if row.get("verdict") != "skipped"]
+    every = list(told.get("trials", ()))
+    # A proposal that could not be tried is an answer too; a change that does not apply is none.
+    rows = [row for row in every if row.get("verdict") != "skipped" or row.get("question") == "proposals"]
     length = int(as_is.get("backwards") or 0)
     drawn = {}
     for number, series in enumerate(as_is.get("curves", ())[:2]):
@@ -46,13 +48,21 @@ def _read(told: Mapping[str, Any]) -> Trials:
         verdict=str(told.get("verdict", "")),
         message=str(told.get("message", "")),
         as_is=str(as_is.get("sentence", "")),
-        questions=list(told.get("questions", ())),
+        questions=[_question(each, every) for each in told.get("questions", ())],
         rows=[{**row, "effect": _effect(row)} for row in rows],
         causes=list(told.get("causes", ())),
         diff=str(patch.get("diff", "")),
         verified=bool(patch.get("verified")),
         curves={name: curve for name, curve in drawn.items() if curve.count},
     )
+
+
+def _question(asked: Mapping[str, Any], rows: list[Any]) -> dict[str, Any]:
+    """With the titles of its trials, or why there were none."""
+    titles = {row.get("change"): str(row.get("title")) for row in rows}
+    tried = [titles.get(name, str(name)) for name in asked.get("trials", ())]
+    reasons = list(dict.fromkeys(str(why) for why in (asked.get("skipped") or {}).values() if why))
+    return {**asked, "trials": ", ".join(tried) or "; ".join(reasons)}
 
 
 def _curve(series: list[Any], length: int) -> Curve:
@@ -63,4 +73,5 @@ def _curve(series: list[Any], length: int) -> Curve:
 def _effect(row: Mapping[str, Any]) -> str:
     if row.get("as_is") is None:
         return str(row.get("why", ""))
-    return f"{row['metric']} {words.value(row['as_is'])} → {words.value(row['changed'])}"
+    why = f" ({row['why']})" if row.get("why") else ""
+    return f"{row['metric']} {words.value(row['as_is'])} → {words.value(row['changed'])}{why}"
