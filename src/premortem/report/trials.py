@@ -1,5 +1,6 @@
 """What `premortem why` has found out about a run: the questions with their answers, and the curves of all trials."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ from premortem.journal import Run
 from premortem.report import curves, words
 from premortem.report.curves import Curve
 
-_MOST = 6  # curves besides the two as it is: as many as there are colours
+_MOST = 8  # curves over each other that the eye can still separate
 
 
 @dataclass
@@ -37,13 +38,14 @@ def _read(told: Mapping[str, Any]) -> Trials:
     # A proposal that could not be tried is an answer too; a change that does not apply is none.
     rows = [row for row in every if row.get("verdict") != "skipped" or row.get("question") == "proposals"]
     length = int(as_is.get("backwards") or 0)
-    drawn = {}
-    for number, series in enumerate(as_is.get("curves", ())[:2]):
-        drawn["as it is" if not number else "as it is, another seed"] = _curve(series, length)
+    series = dict(zip(("as it is", "as it is, another seed"), as_is.get("curves", ()), strict=False))
     best = sorted(rows, key=lambda row: row.get("verdict") != "helps")
-    for row in best[:_MOST]:
-        if row.get("curve"):
-            drawn[str(row.get("title"))] = _curve(row["curve"], length)
+    series |= {str(row.get("title")): row["curve"] for row in best[:_MOST] if row.get("curve")}
+    # Where all of them are NaN from some step on, the steps before it are what there is to see.
+    seen = max(
+        (place for values in series.values() for place, y in enumerate(values) if _is_finite(y)), default=0
+    )
+    drawn = {name: _curve(values, length, seen + 2) for name, values in series.items()}
     return Trials(
         verdict=str(told.get("verdict", "")),
         message=str(told.get("message", "")),
@@ -53,7 +55,7 @@ def _read(told: Mapping[str, Any]) -> Trials:
         causes=list(told.get("causes", ())),
         diff=str(patch.get("diff", "")),
         verified=bool(patch.get("verified")),
-        curves={name: curve for name, curve in drawn.items() if curve.count},
+        curves={name: curve for name, curve in drawn.items() if curve.low is not None},
     )
 
 
@@ -65,9 +67,14 @@ def _question(asked: Mapping[str, Any], rows: list[Any]) -> dict[str, Any]:
     return {**asked, "trials": ", ".join(tried) or "; ".join(reasons)}
 
 
-def _curve(series: list[Any], length: int) -> Curve:
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _curve(series: list[Any], length: int, most: int) -> Curve:
     apart = max(1, round(length / max(1, len(series))))
-    return curves.of_values([apart * place for place in range(len(series))], series)
+    shown = series[:most]
+    return curves.of_values([apart * place for place in range(len(shown))], shown)
 
 
 def _effect(row: Mapping[str, Any]) -> str:

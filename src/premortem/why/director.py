@@ -25,7 +25,7 @@ from premortem.why.order import Order, Result
 from premortem.why.verdict import FAILED, HELPS, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
 
-FEW = 5  # backward passes: of fewer nothing can be said
+FEW = 5  # backward passes: with fewer there is no verdict
 _PART = 16  # of the time that one run may take
 _LONGER = 2  # times that is the first run, which is watched: some findings need an epoch or two
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
@@ -59,7 +59,7 @@ class WhyOptions:
     proposals: Sequence[Proposal] = ()
     silence: Silence = field(default_factory=Silence)
     shown: Progress = field(default_factory=Progress)
-    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # told of each trial as soon as it is known
+    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # called after each trial
 
 
 @dataclass

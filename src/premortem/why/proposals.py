@@ -21,7 +21,7 @@ _MOST = 50  # config files beside the script that are looked at
 
 
 def read(fixes: Sequence[Path], settings: Sequence[str], argv: Sequence[str], cwd: Path) -> list[Proposal]:
-    """Raises UsageError for what cannot be meant; what merely does not apply is said with its trial."""
+    """Raises UsageError for what cannot be meant; what merely does not apply is noted with its trial."""
     return [_fix(each, argv, cwd) for each in fixes] + [_setting(each, argv, cwd) for each in settings]
 
 

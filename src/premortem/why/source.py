@@ -1,12 +1,12 @@
 """What a change is in the user's source: its file and line, a diff, and whether the script learns with it."""
 
 import ast
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from premortem.changes import of
+from premortem.lint import fixes
 from premortem.lint.diagnostics import Fix, edited
 from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
@@ -85,15 +85,7 @@ def edits(change: str, files: Iterable[str]) -> Iterable[tuple[str, Source, Fix]
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str], root: Path) -> str:
-    parts: list[str] = []
-    for path, text in after.items():
-        name = _name(path, root)
-        parts += difflib.unified_diff(
-            before[path].splitlines(keepends=True), text.splitlines(keepends=True), name, name
-        )
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
-    )
+    return "".join(fixes.diff(_name(path, root), before[path], text) for path, text in after.items())
 
 
 def _name(path: str, root: Path) -> str:

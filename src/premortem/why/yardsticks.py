@@ -291,8 +291,8 @@ def _rest(stick: Yardstick, before: float, after: float) -> float:
 
 
 def learns(sticks: Sequence[Yardstick], chance: Mapping[str, float], seeds: Sequence[Result]) -> bool:
-    """Whether the runs as they are get better on some yardstick, all of them, by more than chance. Without one: not known,
-    and nothing is said against it."""
+    """Whether the runs as they are get better on some yardstick, all of them, by more than chance. Without one it is not known,
+    and taken as true."""
     judged = [stick for stick in sticks if not stick.whole]
     if not judged:
         return True
