@@ -25,7 +25,7 @@ class BlankAmongTheLabels(Detector):
             yield self.last_word(
                 event,
                 f"{event.blanks} of {event.labels} labels given to `ctc_loss` are {event.blank}, which is the blank",
-                cause="The blank is no symbol: alignments skip it, and it is never read.",
+                cause="The blank stands for silence: alignments skip it, and it is never read.",
                 remedy=f"Number the symbols so that none of them is {event.blank}, or pass another `blank`.",
                 certainty=Certainty.PROVED,
                 blank=event.blank,
