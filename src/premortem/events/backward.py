@@ -142,7 +142,7 @@ class Loose(NamedTuple):
     name: str  # as the user's code calls it, or ""
     shape: tuple[int, ...]
     version: int  # counts in-place writes: large when it was trained before
-    value: int  # hash of a few of its values: changes when somebody moves it
+    value: int  # hash of a few of its values: changes when the parameter is moved
     loaded: bool = False  # came from a state dict
 
 

@@ -23,7 +23,7 @@ class Hidden(NamedTuple):
 
 
 class Misspelt(NamedTuple):
-    """Somebody set an attribute that torch does not know, where `requires_grad` of a parameter was meant."""
+    """The script set an attribute that torch does not know, where `requires_grad` of a parameter was meant."""
 
     owner: str  # "model.backbone"
     attribute: str  # "require_grad", or "requires_grad" of a module
@@ -93,7 +93,7 @@ class Forward(Event):
     source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
     number: int = 0  # counts all forwards of the run
     tracked: bool = True  # the output has a graph (never without `grad`; not for an all-frozen model)
-    forgotten: int = 0  # functional dropouts that ran because nobody passed `training`, in an eval-mode root
+    forgotten: int = 0  # functional dropouts that ran because no `training` was passed, in an eval-mode root
     copies: int = 1  # how often the first sample is in the batch (only looked at in noisy evaluations)
     discarded: bool = False  # the user's line threw the result away (looked at in noisy evaluations)
     unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected
@@ -144,7 +144,7 @@ class Experimented(Event):
     batched: bool  # a loader made the rows, and each has a target
     same_input: bool  # the very tensor of the experiment before: the whole data set, not a batch
     own_rows: bool  # some parameter or list of layers has as many entries as there are rows
-    statistics: bool  # a layer normalises by the batch in eval mode too, because it was told so
+    statistics: bool  # a layer normalises by the batch in eval mode too, because its options say so
     source: int | None  # the model whose output it is given
     relation: str = ""  # of the target to an input: "shifted" by one place, the "same", or ""
     length: int = 0  # of that sequence

@@ -136,9 +136,11 @@ class Attachment:
     def _heeds(self) -> bool:
         """Before a rested step: whether it is more than any other."""
         loaded, resuming = self.states.fresh, self.resuming
-        if loaded or resuming.files or resuming.restored or self.recorder.moving:
+        if loaded or resuming.files or resuming.restored:
             return True
-        return self.session.rest.careful or not self.stats.checked
+        if self.session.rest.careful or not self.stats.checked:
+            return True
+        return bool(self.recorder.moving) and not self.recorder.sound()
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         if step == 1:

@@ -28,7 +28,7 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Experiment:
     """`change` gives the tensors of a changed call; `effect` how much of the output changed that must not have, in units of
-    its spread, None where that cannot be said."""
+    its spread, None where that is unknown."""
 
     name: str
     applies: Callable[[Case], bool]

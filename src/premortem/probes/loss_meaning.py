@@ -76,7 +76,7 @@ class _Signs:
         """Collect the signs of the terms under this node; False when one is not understood.
 
         `weighed`: a factor above differs from sample to sample. That may be a cost as well as a reward, so then it
-        cannot be said which way a log-probability should go."""
+        is unknown which way a log-probability should go."""
         self.nodes += 1
         if node is None:
             return True  # a constant

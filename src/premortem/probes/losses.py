@@ -18,7 +18,7 @@ from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
 from premortem.probes.padding import padding_of
 from premortem.probes.recent_data import Recent
-from premortem.probes.recorder import Recorder
+from premortem.probes.recorder import MOST_CALLS, Recorder
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, user_site
 
@@ -116,11 +116,16 @@ class Losses:
     def _count(self, *args: Any, **kwargs: Any) -> None:
         """In a rested step: what a replay needs to know of the target."""
         target, recorder = args[1] if len(args) > 1 else kwargs.get("target"), self.recorder
-        if recorder.drawn_in != recorder.window.step and isinstance(target, torch.Tensor):
-            try:
+        window = recorder.window
+        if recorder.drawn_in == window.step or not isinstance(target, torch.Tensor):
+            return
+        try:
+            if target.requires_grad or len(window.targets) >= MOST_CALLS:
                 recorder.compared(target)
-            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-                self.session.fault("losses", error)
+            else:
+                window.targets.append(target.detach())  # as `compared`, without another call in every step
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("losses", error)
 
     def _called(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, result: Any, bound: Any) -> None:
         session = self.session
