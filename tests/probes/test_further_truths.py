@@ -96,6 +96,23 @@ def test_a_weighted_likelihood_is_no_policy():
     assert not any(each.weighed_by_error for each in walks)
 
 
+@pytest.mark.parametrize(("how", "so"), [("graph", True), ("detached", False), ("two views", False)])
+def test_a_target_that_holds_an_own_estimate_with_its_graph_is_seen(how, so):
+    values = nn.Linear(4, 3)
+
+    def loss_of(_):
+        now, then = torch.randn(16, 4), torch.randn(16, 4)
+        chosen = values(now).gather(1, torch.randint(0, 3, (16, 1))).squeeze(1)
+        target = torch.randn(16) + 0.9 * torch.ones(16) * values(then).max(1)[0]
+        if how == "two views":  # one model on two pictures of the same thing: both are trained
+            return functional.mse_loss(values(now), values(then))
+        return functional.mse_loss(chosen, target.detach() if how == "detached" else target)
+
+    calls = [each for each in trained(values, loss_of, LossCall) if each.parameters]
+    assert calls
+    assert all(each.promised is so for each in calls)
+
+
 class ActNorm(nn.Module):
     def __init__(self, buffer: bool) -> None:
         super().__init__()
