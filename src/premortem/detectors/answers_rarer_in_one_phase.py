@@ -22,7 +22,7 @@ class AnswersRarerInOnePhase(Detector):
     When the inputs show that both were not drawn alike, when fewer answers agree than differ, and below a factor of two.
     """
 
-    card = Card("PM460", "answers-rarer-in-one-phase", "data-labels", Severity.WARNING).explaining(
+    card = Card("PM466", "answers-rarer-in-one-phase", "data-labels", Severity.WARNING).explaining(
         "train-and-val-on-different-scales"
     )
     listens = (DataProfiled,)

@@ -38,7 +38,8 @@ class Sorted:
         self.labels.update(classes)
         self.within += entropy(classes)
         # Where two classes meet, a small buffer mixes them: one batch of the next class among those of the last begins nothing.
-        came, self._came = self._came, max(classes, key=lambda label: (classes[label], -label))
+        most = max(classes.values())
+        came, self._came = self._came, min([label for label, number in classes.items() if number == most])
         if came is not None:
             self._place(self._main if self._came == self._main is not None else came)
 
@@ -144,4 +145,4 @@ class ClassSortedBatches(Detector):
 
 def entropy(counts: Counter[float]) -> float:
     total = sum(counts.values())
-    return -sum(n / total * math.log(n / total) for n in counts.values() if n) if total else 0.0
+    return -sum([n / total * math.log(n / total) for n in counts.values() if n]) if total else 0.0

@@ -21,7 +21,7 @@ class ColumnBelongsToOtherRows(Detector):
     When several columns differ, or the other pairs of columns do not agree up to chance: then the data is of another time or place.
     """
 
-    card = Card("PM461", "column-belongs-to-other-rows", "data-order", Severity.WARNING).explaining(
+    card = Card("PM467", "column-belongs-to-other-rows", "data-order", Severity.WARNING).explaining(
         "train-and-val-on-different-scales"
     )
     listens = (DataProfiled,)

@@ -26,7 +26,7 @@ class MostlyFiller(Detector):
     loss leaves it out.
     """
 
-    card = Card("PM459", "mostly-filler", "data-empty", Severity.WARNING)
+    card = Card("PM465", "mostly-filler", "data-empty", Severity.WARNING)
     listens = (DataProfiled, LossCall)
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ class RowsNeverFilled(Detector):
     empty samples have one label, because emptiness may be a class.
     """
 
-    card = Card("PM458", "rows-never-filled", "data-empty", Severity.WARNING).explaining(
+    card = Card("PM464", "rows-never-filled", "data-empty", Severity.WARNING).explaining(
         "uninformative-labels", "columns-change-along-the-data"
     )
     listens = (DataProfiled,)

@@ -118,7 +118,7 @@ class RandomRepeated(Event):
 
 @dataclass(slots=True, kw_only=True)
 class DataProfiled(Event):
-    """What has flowed into the models so far (premortem.profile): told a few times, each time anew and whole."""
+    """What has flowed into the models so far (premortem.profile): emitted a few times, each time anew and whole."""
 
     profiles: tuple[Profile, ...]
     overlaps: tuple[Overlap, ...] = ()  # rows of an evaluation that were trained on

@@ -1,7 +1,7 @@
 """What flows into models: rows, columns and targets, in training and in evaluation, within a budget of time.
 
 A batch becomes rows of a sample when it is known what became of it: those of a training forward when the step was made,
-those of an evaluation at once. The profile is told when enough came, after evaluations, and at the end.
+those of an evaluation at once. The profile is emitted when enough came, after evaluations, and at the end.
 """
 
 import time
@@ -37,13 +37,13 @@ _TRAINING = 0.6  # of which training may use so much: an evaluation comes after 
 _BEFORE = 0.4  # and an evaluation that comes before it so much
 _BESIDE = 3  # tensors beside the first input
 _LOOKS = 4  # for the variable that batches are cut from
-_FIRST = 512  # rows of training, after which it is told for the first time
+_FIRST = 512  # rows of training, after which it is emitted for the first time
 _MOST_STREAMS = 12
 _SELDOM = 4  # steps for each evaluation, at least
 _AGAIN = 0.7  # of the rows that came had come before
 _HELD = 64  # batches of one step that is not made yet
 _TOLD = 6  # times before the end
-_ROUNDS = 4  # passes over a training set, after which it is told once: drawn at random, one row in fifty is missing then
+_ROUNDS = 4  # passes over a training set, after which it is emitted once: drawn at random, one row in fifty is missing then
 
 
 class Stream:
@@ -66,7 +66,7 @@ class Stream:
             set()
         )  # memory and content that could be a whole set, or one batch of it
         self.visits = 0  # evaluations
-        self.whole = False  # it was told after it had come several times over
+        self.whole = False  # it was emitted after it had come several times over
         self.last_step = -1
         self.largest = 0  # rows of the largest evaluation
         self.current = 0
@@ -478,7 +478,7 @@ class Inflow:
 def apart(one: Stream, two: Stream) -> bool:
     """Not one and the same data: that is a look at the training accuracy."""
     if not one.origins or not two.origins:
-        return False  # nobody knows where its rows come from
+        return False  # where its rows come from is unknown
     if not one.origins & two.origins:
         return True
     return one.indices is not None and two.indices is not None and not one.indices & two.indices

@@ -202,7 +202,7 @@ class Loaders:
             )
 
     def _drawn_for(self, step: int) -> tuple[int, int] | None:
-        """Every batch is counted, though few are told: who asks for a batch that failed wants that very one."""
+        """Every batch is counted, though few are reported: a question about a batch that failed is about that very one."""
         before = [draw for draw in self._draws if draw.steps < step]
         if not before:
             return None

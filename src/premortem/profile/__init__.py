@@ -1,6 +1,6 @@
 """What flows into a run, as a few kilobytes of plain numbers.
 
-facts.py      a profile: what is said of one stream of samples (a loader, a model's input, a file); goes into events
+facts.py      a profile: what is known of one stream of samples (a loader, a model's input, a file); goes into events
 sample.py     a coordinated sample of rows, from which a profile is made; two samples can be merged and compared
 alone.py      questions that one profile answers: collapsed, constant, placeholders, a column that is the target
 between.py    questions that two profiles answer: rows in both, classes in one, shifted, rescaled and exchanged columns

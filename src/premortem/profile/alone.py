@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +12,7 @@ from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
 _POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 TARGET = "target"
-ENOUGH = 100  # rows, below which hardly anything is said of a column
+ENOUGH = 100  # rows, below which hardly any rule judges a column
 # A placeholder: so many distances between the quartiles away from the median. Heavy tails reach ten, a capped income twenty.
 _FAR = 25.0
 _FAR_KNOWN = 8.0  # for a number that people write where they have none
@@ -50,9 +51,10 @@ def summarise(
     source: str = "",
     kind: str = "table",
     labels: str = TARGET,
+    searched: bool = True,
     **known: object,
 ) -> Profile:
-    """The profile of a sample."""
+    """The profile of a sample; without placeholders and giveaways where no one asks for them (`searched`)."""
     rows = list(sample.kept.values())
     columns = tuple(
         column_of(
@@ -73,8 +75,8 @@ def summarise(
         columns=columns,
         classes=tuple(sorted(sample.classes.items(), key=lambda pair: (-pair[1], pair[0]))),
         target=column_of(labels, wanted) if measured else None,
-        placeholders=tuple(placeholders(sample.columns, rows)),
-        giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)),
+        placeholders=tuple(placeholders(sample.columns, rows)) if searched else (),
+        giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)) if searched else (),
         repeated=sample.repeated,
         contradicting=sample.contradicting,
         tokens=tuple(sample.tokens.most_common(MOST_TOKENS)),
@@ -91,11 +93,11 @@ def column_of(
     high: float = -math.inf,
     missing: int = 0,
 ) -> Column:
-    finite = sorted(v for v in values if math.isfinite(v))
+    finite = sorted(filter(math.isfinite, values))  # no line of ours for each of them: a step waits for this
     if not finite:
         return Column(name, 0, missing, 0.0, 0.0, 0.0, 0.0)
     mean = math.fsum(finite) / len(finite)
-    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / len(finite))
+    spread = math.sqrt(math.fsum([(v - mean) ** 2 for v in finite]) / len(finite))
     counts = Counter(finite)
     last = len(finite) - 1
     return Column(
@@ -150,12 +152,11 @@ def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placehol
     places = {name: at for at, name in enumerate(names)}
     ends = {name: places[other] for pair in pairs for name, other in (pair, pair[::-1]) if other in places}
     for at, name in enumerate(names):
-        values = sorted(row.values[at] for row in rows if math.isfinite(row.values[at]))
+        values = sorted(filter(math.isfinite, [row.values[at] for row in rows]))
         if len(values) < ENOUGH:
             continue
-        counts = Counter(values)
         for value in {values[0], values[-1]}:
-            number = counts[value]
+            number = bisect_right(values, value) - bisect_left(values, value)
             if number >= max(_REPEATED, _SHARE * len(values)) and is_apart(value, number, values):
                 rest = [v for v in values if v != value]
                 if name in ends and not is_beyond(

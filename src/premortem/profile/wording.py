@@ -1,4 +1,4 @@
-"""What is said of a profile, in the same words by a run and by `premortem check`."""
+"""The sentences about a profile, the same in a run and in `premortem check`."""
 
 from premortem.amounts import share
 from premortem.profile.facts import Giveaway, Placeholder, Shift, Unrelated

@@ -12,7 +12,7 @@ SMALL = 20  # files; below that, "all but one are alike" says little
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What reading one file, or one array in a file, has said. Fields that do not apply stay empty."""
+    """What reading one file, or one array in a file, has shown. Fields that do not apply stay empty."""
 
     path: str  # below its root
     kind: str
