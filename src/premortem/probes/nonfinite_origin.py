@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import Masked, NonFinite, NonFiniteLost, Samples, Site, Underflowed
+from premortem.events import DecayLost, Masked, NonFinite, NonFiniteLost, Samples, Site, Underflowed
 from premortem.probes.frame_variables import variables
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
@@ -121,6 +121,12 @@ class NonFiniteOrigin:
         elif seen is None and (lost := self.microscope_schedule.lost(self._given_gradients())) is not None:
             origin, by = lost
             self.session.emit(NonFiniteLost(step=self.session.step, at=origin.at, origin=origin, by=by))
+        scope = self.microscope_schedule.scope
+        if scope is not None and scope.decay_lost is not None:
+            lost_by, factor, share = scope.decay_lost
+            self.session.emit(
+                DecayLost(step=self.session.step, at=lost_by.at, origin=lost_by, factor=factor, share=share)
+            )
         self.loss_broken = False
         self.microscope_schedule.step_ended()
 
