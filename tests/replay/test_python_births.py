@@ -55,7 +55,8 @@ def script(tmp_path: Path) -> Any:
     file = tmp_path / "data_of_mine.py"
     file.write_text(textwrap.dedent(SOURCE))
     spec = importlib.util.spec_from_file_location("data_of_mine", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -69,7 +70,13 @@ def script(tmp_path: Path) -> Any:
         ("cached", np.array([1e6, 1.0]), "to", "kept = raw.astype", "inf"),
         ("read", ["1", "nan"], "float", "rows.append", "nan"),
         ("standard", np.ones((4, 2)), "div", "table /= table.std", "nan"),
-        ("hidden", np.array([0.0, 1.0]), "div", "made = made / power", "nan"),  # not the log, which is replaced
+        (
+            "hidden",
+            np.array([0.0, 1.0]),
+            "div",
+            "made = made / power",
+            "nan",
+        ),  # not the log, which is replaced
     ],
 )
 def test_the_line_and_the_operation(script, function, given, op, line, made):
