@@ -272,12 +272,14 @@ class Stage:
             epoch = self.attachment.loaders.epochs.get(iterator)
             if epoch is None or epoch.key not in self.recorded.loaders:
                 return original(iterator)
+            own = None
             if self.trial is None:
-                batch = self.recorded.template = original(iterator)
+                own = self.recorded.template = original(iterator)
                 if self._run_in:
-                    return batch
+                    return own
                 self._begin(None)
-            own = original(iterator) if self._whole is not None else None
+            elif self._whole is not None:
+                own = original(iterator)
             with unseen(self.attachment.session):
                 batch, chance = self.recorded.batch(epoch.key)
                 self.attachment.session.batch = self.recorded.numbers
