@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive doors lint docs site surface bench casebook clean
+.PHONY: help demo test tests exhaustive doors lint style types docs site surface bench casebook clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -19,7 +19,11 @@ help:  ## this list
 demo: $(STAMP)  ## see premortem at work, in under a minute
 	@$(BIN)/premortem demo
 
-test: lint  ## everything that must hold before a change goes in
+test: style  ## everything that must hold before a change goes in
+	@# The types take one core for most of a minute: beside the tests, not before them.
+	@$(MAKE) --no-print-directory -j2 types tests
+
+tests: $(STAMP)  ## the tests alone
 	$(PYTEST) -m "not exhaustive" $(PYTEST_ARGS)
 
 exhaustive: lint  ## the same, and more of each kind, every script in a real process: more than twice as long
@@ -29,9 +33,13 @@ doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[torch,dev,doors]'
 	$(PYTEST) tests/integrations tests/sinks tests/docs
 
-lint: $(STAMP)  ## ruff and mypy
+lint: style types  ## ruff and mypy
+
+style: $(STAMP)  ## ruff alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy alone
 	$(BIN)/mypy
 
 docs: $(STAMP)  ## write docs/units and the tables of all pages from the units and from bench/results

@@ -20,6 +20,7 @@ A GPU machine that has torch and nothing else runs this from a checkout: `PYTHON
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -132,7 +133,9 @@ def counted(loop: str, device: str) -> dict[str, Any]:
     }
     asked, turns = ",".join(spans.values()), max(last for _, last in COUNTED.values()) + 1
     turns = 301 if loop == "lbfgs" else turns
-    bare, watched = (Process(loop, turns, device, watched=each, count=asked).calls for each in (False, True))
+    with ThreadPoolExecutor(2) as pool:  # calls do not depend on load: both at once
+        one = functools.partial(Process, loop, turns, device, count=asked)
+        bare, watched = (found.calls for found in pool.map(lambda each: one(watched=each), (False, True)))
     result: dict[str, Any] = {}
     for name, span in spans.items():
         added = Counter(watched[span])

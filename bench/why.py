@@ -1,17 +1,19 @@
 """How often `premortem why` names the cause first, beside `premortem run` alone, on the same scripts.
 
-    python bench/why.py [--sets planted,twins,exam,forum,casebook,mutants,healthy] [--part open|closed|all] [--only TEXT]
-                        [--minutes 2] [--jobs 1] [--most N] [--seed 1] [--shared FOLDER] [--out FILE] [--missing] [--seconds N]
-                        [--table]
+    python bench/why.py [--sets planted,twins,exam,forum,casebook,mutants,healthy,wild] [--part open|closed|all] [--only TEXT]
+                        [--minutes 2] [--jobs 1] [--most N] [--seed 1] [--shared FOLDER] [--wild FOLDER] [--gpu] [--out FILE]
+                        [--missing] [--seconds N] [--table]
 
 A script is judged by the family of the first thing that is said about it. Half of the set is closed, by a hash of the
 script's name: look at the open half, and measure on both. `--shared` is the folder with `exam/`, where it is at hand.
+`--wild` is one that `bench/wild/run.py --export` has made. Each script has two cores; with `--gpu` it may use the GPU too.
 Each script is written when it is done; `--missing` leaves out those that are there; after `--seconds` no other script is begun; `--table` only prints the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -20,7 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +32,8 @@ from why_cases import ROOT, SETS, Case, cases, in_order, make_data
 from why_lost import LEAST, lost
 
 RESULTS = ROOT / "bench" / "results" / "why.json"
-# One thread each, and no GPU: many of them run side by side.
-ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+ALONE = {"OMP_NUM_THREADS": "1"}  # many of them run side by side
+CORES = 2  # of each
 HARMLESS = "harmless"  # a planted mistake that costs nothing here
 HEAD = (
     "set       part    faults  first by run  first by why  proved  healthy  accused by run  by why  "
@@ -40,9 +44,15 @@ HEAD = (
 def measured(case: Case, minutes: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         words = case.staged(folder)
+
+        def at(words: Sequence[str]) -> Path:
+            return Path(words[0]).parent if case.wild else Path(folder)
+
         cost = None
-        if case.source:
-            cost = lost(case.words, words, minutes, Path(folder), same_loss=case.same_loss)
+        if case.costs:
+            cost = lost(
+                case.words, partial(case.healthy, folder), words, minutes, at, same_loss=case.same_loss
+            )
             if cost is None or cost < LEAST:
                 return {
                     "set": case.set,
@@ -51,10 +61,10 @@ def measured(case: Case, minutes: float) -> dict[str, Any]:
                     "lost": cost,
                     "verdict": HARMLESS,
                 }
-        ran = _run(["run", "--quiet", "--policy", "observe"], "--findings", words, folder, 300)
+        ran = _run(["run", "--quiet", "--policy", "observe"], "--findings", words, at(words), 300)
         began = time.monotonic()
         said = _run(
-            ["why", "--quiet", "--minutes", str(minutes)], "--json", words, folder, 120 * minutes + 300
+            ["why", "--quiet", "--minutes", str(minutes)], "--json", words, at(words), 120 * minutes + 300
         )
         seconds = time.monotonic() - began
     loud = [each for each in ran.get("findings", ()) if each["severity"] in {"error", "warning"}]
@@ -78,6 +88,13 @@ def measured(case: Case, minutes: float) -> dict[str, Any]:
     }
 
 
+def _two_cores(slot: int) -> None:
+    """For this thread and all that it starts."""
+    if hasattr(os, "sched_setaffinity"):
+        there = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {there[(CORES * slot + each) % len(there)] for each in range(CORES)})
+
+
 def _trial(trial: dict[str, Any]) -> str:
     """For whoever looks at a case that went wrong."""
     numbers = [trial[key] for key in ("as_is", "changed")]
@@ -86,8 +103,8 @@ def _trial(trial: dict[str, Any]) -> str:
     return f"{trial['change']}: {trial['verdict']} {trial['metric']} {shown} [{again}] {trial['why']}".strip()
 
 
-def _run(verb: list[str], option: str, words: tuple[str, ...], folder: str, limit: float) -> dict[str, Any]:
-    file = Path(folder, f"{verb[0]}.json")
+def _run(verb: list[str], option: str, words: tuple[str, ...], folder: Path, limit: float) -> dict[str, Any]:
+    file = folder / f".{verb[0]}.json"
     command = [sys.executable, "-m", "premortem", *verb, option, str(file), *words]
     try:
         subprocess.run(
@@ -136,6 +153,8 @@ def main() -> None:
     add("--most", type=int, default=10_000)
     add("--seed", type=int, default=1)
     add("--shared", type=Path)
+    add("--wild", type=Path)
+    add("--gpu", action="store_true")
     add("--out", type=Path, default=RESULTS)
     add("--missing", action="store_true")
     add("--seconds", type=float, default=math.inf)
@@ -145,13 +164,17 @@ def main() -> None:
     shared = (
         options.shared.resolve() if options.shared else None
     )  # each script has a folder of its own to run in
-    chosen = [each for each in cases(shared) if each.set in options.sets.split(",")]
+    wild = options.wild.resolve() if options.wild else None
+    chosen = [each for each in cases(shared, wild) if each.set in options.sets.split(",")]
     chosen = [each for each in chosen if options.only in each.name and options.part in {"all", each.part}]
     known = {name for name, row in rows.items() if row["verdict"] != "none"} if options.missing else set()
     chosen = [each for each in chosen if each.name not in known]
     chosen = [] if options.table else in_order(chosen, options.seed)[: options.most]
     make_data(chosen)
-    pool = ThreadPoolExecutor(options.jobs)
+    if not options.gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    slots = itertools.count()
+    pool = ThreadPoolExecutor(options.jobs, initializer=lambda: _two_cores(next(slots)))
     waiting = {pool.submit(measured, each, options.minutes): each for each in chosen}
     began = time.monotonic()
     for done in as_completed(waiting):

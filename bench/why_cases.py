@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import why_wild
 from split import half_of
 from why_harms import HARMS, OTHER_LOSS, planted
 
@@ -19,7 +20,7 @@ from premortem import changes
 ROOT = Path(__file__).resolve().parent.parent
 CASEBOOK = ROOT / "casebook"
 DRILLED = ROOT / "bench" / "results" / "drill.json"
-SETS = ("planted", "twins", "exam", "forum", "casebook", "mutants", "healthy")
+SETS = ("planted", "twins", "exam", "forum", "casebook", "mutants", "healthy", "wild")
 PLANTED = 5  # mistakes in each healthy script, of those that have a place there
 # Families of faults that show in how a model learns; the others are about files, memory, time, other processes.
 LEARNING = frozenset(
@@ -37,17 +38,31 @@ class Case:
     right: tuple[str, ...] = ()
     fault: str = ""  # of the casebook's: put into a copy first
     source: str = ""  # of the script with a mistake of `why_harms` in it: a copy has it
+    wild: tuple[dict[str, Any], Path] | None = None  # a public script: its entry in the list, and its sources
+    mistake: str = ""  # that is planted in it
 
     @property
     def same_loss(self) -> bool:
-        return self.name.rpartition("/")[2] not in OTHER_LOSS
+        name = self.name.rpartition("/")[2]
+        return why_wild.same_loss(name) if self.wild else name not in OTHER_LOSS
 
     @property
     def part(self) -> str:
-        return half_of(self.name, "why")
+        return why_wild.half(self.wild[0]) if self.wild else half_of(self.name, "why")
+
+    @property
+    def costs(self) -> bool:
+        """It counts only if the mistake costs something, which has to be measured."""
+        return bool(self.source or self.mistake)
+
+    def healthy(self, folder: str) -> tuple[str, ...]:
+        """The words of the script without the mistake."""
+        return why_wild.staged(*self.wild, "", Path(folder, "healthy")) if self.wild else self.words
 
     def staged(self, folder: str) -> tuple[str, ...]:
         """The words, where the script is a copy with the fault in it."""
+        if self.wild:
+            return why_wild.staged(*self.wild, self.mistake, Path(folder, "project"))
         if self.source:
             script = Path(self.words[0])
             copy = Path(folder, "project", script.name)
@@ -66,11 +81,30 @@ class Case:
         return (str(stage(Path(self.words[0]).parent, self.fault, Path(folder))), *self.words[1:])
 
 
-def cases(shared: Path | None) -> list[Case]:
+def cases(shared: Path | None, wild: Path | None = None) -> list[Case]:
     """All of them; the healthy ones, but for twins, with mistakes planted in them too."""
     found = list(_as_they_are(shared))
     hosts = [each for each in found if not each.right and each.set != "twins"]
-    return [*found, *planted_cases(hosts)]
+    public = list(wild_cases(wild)) if wild is not None else []
+    return [*found, *planted_cases(hosts), *public]
+
+
+def wild_cases(folder: Path) -> Iterator[Case]:
+    faulty = why_wild.has_faults()
+    for script, whole in why_wild.exported(folder):
+        name = f"wild/{script['name']}"
+        if script["name"] in faulty:
+            continue
+        yield Case(set="wild", name=name, words=(name,), wild=(script, whole))
+        for mistake in why_wild.drawn(script, whole, LEARNING):
+            yield Case(
+                set="wild",
+                name=f"{name}/{mistake.name}",
+                words=(name,),
+                right=tuple(sorted(mistake.families)),
+                wild=(script, whole),
+                mistake=mistake.name,
+            )
 
 
 def _as_they_are(shared: Path | None) -> Iterator[Case]:

@@ -5,7 +5,7 @@ A mistake that costs nothing measurable has no truth that anything could find: i
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from premortem.why import yardsticks
@@ -20,16 +20,24 @@ _LOCKS: dict[tuple[str, ...], threading.Lock] = defaultdict(threading.Lock)
 
 
 def lost(
-    healthy: Sequence[str], planted: Sequence[str], minutes: float, cwd: Path, *, same_loss: bool
+    name: Sequence[str],
+    healthy: Callable[[], Sequence[str]],
+    planted: Sequence[str],
+    minutes: float,
+    cwd: Callable[[Sequence[str]], Path],
+    *,
+    same_loss: bool,
 ) -> float | None:
-    """The part of the scale that is lost on the measure that shows it best; None where nothing can be compared."""
-    with _LOCKS[tuple(healthy)]:  # each healthy script once
-        if tuple(healthy) not in _KNOWN:
-            _KNOWN[tuple(healthy)] = _results(healthy, minutes, cwd, 0)
-    good = _KNOWN[tuple(healthy)]
+    """The part of the scale that is lost on the measure that shows it best; None where nothing can be compared. `name`: of the
+    healthy script."""
+    with _LOCKS[tuple(name)]:  # each healthy script once
+        if tuple(name) not in _KNOWN:
+            words = healthy()
+            _KNOWN[tuple(name)] = _results(words, minutes, cwd(words), 0)
+    good = _KNOWN[tuple(name)]
     if any(each.failed or each.backwards < FEW for each in good):
         return None
-    bad = _results(planted, minutes, cwd, good[0].backwards)
+    bad = _results(planted, minutes, cwd(planted), good[0].backwards)
     if any(each.failed or each.backwards < FEW for each in bad):
         return None
     sticks = yardsticks.yardsticks(good[0])

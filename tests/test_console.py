@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.findings import Certainty, Finding, Patch, Severity, Where
 from premortem.terminal.console import Console
 
 SCRIPT = """\
@@ -306,3 +306,69 @@ def test_a_terminal_that_is_gone_does_not_hurt(stream, monkeypatch):
         gone.close()
     monkeypatch.setattr(sys, "stderr", gone)
     Console().finding(finding())
+
+
+DIFF = """\
+--- finetune.py
++++ finetune.py
+@@ -1,5 +1,6 @@
+ def main():
+     for x, y in loader:
+         loss = criterion(model(x), y)
++        optimizer.zero_grad()
+         loss.backward()
+         optimizer.step()
+"""
+
+
+def test_a_patch_is_drawn_with_the_line_that_it_stands_before(capsys):
+    Console().finding(
+        finding(remedy="Clear them.").with_patch(Patch(DIFF, "`lint --fix` makes this change:"))
+    )
+    card = capsys.readouterr().err
+    assert (
+        """\
+  fix    Clear them.
+  help:  `lint --fix` makes this change:
+         + optimizer.zero_grad()
+           loss.backward()
+  more   premortem explain T101
+"""
+        in card
+    )
+    assert "seen" not in card, "what to do is no evidence"
+
+
+def test_a_line_that_moves_is_drawn_with_what_it_moves_behind(capsys):
+    moved = "--- t.py\n+++ t.py\n@@ -1,3 +1,3 @@\n+model.head = new()\n optimizer = SGD()\n-model.head = new()\n train()\n"
+    Console().finding(finding().with_patch(Patch(moved)))
+    assert (
+        """\
+  help:  this change:
+         + model.head = new()
+           optimizer = SGD()
+         - model.head = new()
+"""
+        in capsys.readouterr().err
+    )
+
+
+def test_values_stand_beside_the_carets_or_under_them_where_there_is_no_room(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "train.py"
+    path.write_text(
+        "y = head(flat)\nz = classifier_of_everything_that_has_a_name(flat, and_more, of_that_kind)\n"
+    )
+    shapes = {"flat": "(8, 3600)"}
+    for line in (1, 2):
+        Console().finding(finding(message="", where=Where(str(path), line), evidence={"shapes": shapes}))
+    shown = capsys.readouterr().err
+    assert "             │     ^^^^^^^^^^ flat: (8, 3600)\n" in shown
+    assert re.search(r"\n             │     \^{66,}\n             │     flat: \(8, 3600\)\n", shown)
+
+
+def test_a_patch_survives_the_findings_file():
+    kept = Finding.from_json(finding().with_patch(Patch(DIFF, "how")).to_json())
+    assert kept.patch == Patch(DIFF, "how")
+    assert kept.to_json()["evidence"] == {"patch": {"diff": DIFF, "title": "how"}}
+    assert finding().with_patch(None).patch is None

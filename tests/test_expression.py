@@ -1,8 +1,10 @@
 """Which expression of a line is marked on a card."""
 
+from dataclasses import replace
+
 import pytest
 
-from premortem.derived.expression import marked
+from premortem.derived.expression import marked, values
 from premortem.findings import Certainty, Finding, Severity, Where
 
 
@@ -60,3 +62,54 @@ def test_of_two_that_stand_in_each_other_it_is_the_outer_one():
     text = "y = torch.log(torch.log(x))"
     found = marked(finding(op="log"), text)
     assert text[found.start : found.end] == "torch.log(torch.log(x))"
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "shown"),
+    [
+        ("return self.out(self.classifier(flat).relu())", "classifier", "self.classifier(flat)"),
+        ("return self.out(self.classifier(flat).relu())", "net.classifier", "self.classifier(flat)"),
+        (
+            "loss = criterion(model(x), y)",
+            None,
+            "criterion(model(x), y)",
+        ),  # one call, whatever is inside of it
+        ("loss.backward()", None, "loss.backward()"),
+    ],
+)
+def test_a_line_is_about_the_module_that_is_named_else_about_its_one_call(text, module, shown):
+    if text.startswith("return"):
+        text = f"def forward(self, flat): {text}"
+    found = finding()
+    found = marked(replace(found, where=replace(found.where, module=module)), text)
+    assert text[found.start : found.end] == shown
+
+
+def test_of_two_calls_side_by_side_neither_is_marked():
+    assert marked(finding(), "loss = first(x) + second(x)") is None
+
+
+def operand(low, high):
+    return {"name": "self", "dtype": "float32", "shape": [4], "low": low, "high": high}
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence", "shown"),
+    [
+        (
+            "y = batch / norm(batch)",
+            {"op": "div", "operands": [operand(-2.5, 2.5), operand(0, 4)]},
+            "batch: -2.5 … 2.5, norm(batch): 0 … 4",
+        ),
+        ("y = torch.log(p)", {"op": "log", "operands": [operand(0, 0)]}, "p: 0"),
+        ("y = p.log()", {"op": "log", "operands": [operand(0, 1)]}, "p: 0 … 1"),
+        (
+            "y = head(flat)",
+            {"shapes": {"flat": "(8, 3600)", "other": "(1,)"}},
+            "flat: (8, 3600)",
+        ),
+        ("y = head(flat)", {}, ""),
+    ],
+)
+def test_what_the_variables_held_is_shown_beside_the_carets(text, evidence, shown):
+    assert values(finding(**evidence), text) == shown

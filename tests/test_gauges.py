@@ -55,11 +55,18 @@ def test_the_environment_tells_no_secret(monkeypatch):
 
 
 def test_memory_of_a_device_is_only_asked_for_when_it_is_in_use(monkeypatch):
+    asked = []
+
+    def stats(device):
+        asked.append(device)
+        if device:
+            return {}
+        return {"allocated_bytes": {"all": {"current": 60}}, "reserved_bytes": {"all": {"current": 100}}}
+
     cuda = SimpleNamespace(
         is_initialized=lambda: False,
         device_count=lambda: 2,
-        memory_reserved=lambda device: 100 * (1 - device),
-        memory_allocated=lambda device: 60,
+        memory_stats_as_nested_dict=stats,
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     assert environment.device_memory() == {}
@@ -68,6 +75,17 @@ def test_memory_of_a_device_is_only_asked_for_when_it_is_in_use(monkeypatch):
         "GPU 0: held by tensors": 60.0,
         "GPU 0: taken from the device": 100.0,
     }
+    assert asked == [0, 1]  # each once
+
+
+def test_the_meter_reads_a_counter_and_makes_no_list_of_all(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from premortem.probes.memory import Meter
+
+    counted = {"allocated_bytes": {"all": {"current": 60}}, "reserved_bytes": {"all": {"current": 100}}}
+    monkeypatch.setattr(torch.cuda, "memory_stats", None)
+    monkeypatch.setattr(torch.cuda, "memory_stats_as_nested_dict", lambda: counted)
+    assert (Meter().allocated(), Meter().reserved()) == (60, 100)
 
 
 def test_the_ledgers_of_guarded_losses_in_use():

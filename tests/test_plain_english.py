@@ -24,20 +24,6 @@ RIDDLES = re.compile(
     r"|is out of reach\.|calls that it gets|where they part\b|goes on without both|answer no is|the loop does not ask"
     r"|longer than others wait|only way there is|editors like to|earlier runs could not send|a code for something",
 )
-# Rooms in which comments and docstrings still have such words; a room that is put right leaves the list.
-NOT_YET = {
-    "actions",
-    "agents",
-    "detectors",
-    "events",
-    "lint",
-    "probes",
-    "report",
-    "startup",
-    "terminal",
-    "why",
-}
-HABITS_OF_COMMENTS = re.compile(r"\b(?:told|nobody|somebody|mend(?:s|ed|ing)?)\b", re.IGNORECASE)
 
 
 def shown(path):
@@ -76,11 +62,8 @@ def comments(path):
 
 
 def test_comments_and_docstrings_do_without_the_habits():
-    rooms = [path for path in SOURCES if path.relative_to(ROOT / "src" / "premortem").parts[0] not in NOT_YET]
-    suspects = [path for path in rooms if HABITS_OF_COMMENTS.search(path.read_text(encoding="utf-8"))]
-    found = [
-        (path, line) for path in suspects for line, text in comments(path) if HABITS_OF_COMMENTS.search(text)
-    ]
+    suspects = [path for path in SOURCES if HABITS.search(path.read_text(encoding="utf-8"))]
+    found = [(path, line) for path in suspects for line, text in comments(path) if HABITS.search(text)]
     assert [f"{path.relative_to(ROOT)}:{line}" for path, line in found] == []
 
 
@@ -101,6 +84,20 @@ def test_help_texts_do_without_the_habits(name):
 def test_pages_of_units_do_without_riddles_and_habits():
     pages = {entry.card.code: entry.page for entry in catalog.entries()}
     assert not [code for code, page in pages.items() if RIDDLES.search(page) or HABITS.search(page)]
+
+
+def test_pages_written_by_hand_do_without_the_habits():
+    """But for the rule itself, which lists the words in italics."""
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "units"]
+    found = []
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *pages]:
+        lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+        found += [
+            f"{page.relative_to(ROOT)}:{n}"
+            for n, line in lines
+            if HABITS.search(re.sub(r"\*\w+\*", "", line))
+        ]
+    assert found == []
 
 
 def test_the_glossary_has_one_meaning_for_each_word():

@@ -61,6 +61,34 @@ def test_silence_is_a_switch_and_each_subscriber_has_its_own():
     assert vars(Owner)["work"] is not there
 
 
+def test_who_is_away_leaves_the_original_and_comes_back_with_the_same_layers():
+    mine, other = Subscriptions(), Subscriptions()
+    original, kept = vars(Owner)["work"], vars(Owner).get("kept")
+    made = []
+    mine.add(Owner, "work", lambda call: made.append(call) or layer("mine", call), quiet=None)
+    mine.replace(Owner, "kept", 5)
+    before = len(made)
+    for _ in range(2):
+        mine.away()
+        assert vars(Owner)["work"] is original
+        assert vars(Owner).get("kept") == kept
+        assert mine.back()
+        mine.silence(False)
+        assert Owner().work(1) == ["mine", 1]
+        assert Owner.kept == 5
+    assert len(made) == before  # nothing was built anew
+    add(other, "other")
+    mine.away()
+    assert Owner().work(1) == ["other", 1]
+    other.end()
+    assert vars(Owner)["work"] is original
+    Owner.work = theirs = lambda self, number: [number, "theirs"]
+    assert not mine.back()  # whoever wants to watch that subscribes again
+    assert not mine
+    assert vars(Owner)["work"] is theirs
+    Owner.work = original
+
+
 def test_calls_that_no_layer_wants_go_straight_to_the_function():
     listening, called_by = [True], []
 

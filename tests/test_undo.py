@@ -20,6 +20,8 @@ MAKERS = {
     "adamw, foreach": lambda p: optim.AdamW(p, lr=0.01, foreach=True),
     "sgd, momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
     "sgd": lambda p: optim.SGD(p, lr=0.1),
+    "adamw, fused": lambda p: optim.AdamW(p, lr=0.01, fused=True),  # its own kernel leaves the step out
+    "sgd, momentum, fused": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, fused=True),
 }
 
 

@@ -116,8 +116,8 @@ ROOMS = (
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions catalog convictions detectors journal lint notebook parts policy probes program proof ranks replay sinks "
-        "startup terminal vault",
+        "actions catalog changes convictions detectors journal lint notebook parts policy probes program proof ranks replay "
+        "shelf sinks startup terminal vault",
     ),
     Room(
         "scriptrun",
@@ -187,7 +187,7 @@ ROOMS = (
     Room(
         "report",
         "a journal as a page for people; two journals compared",
-        "catalog journal lint terminal vault",
+        "catalog changes journal lint shelf terminal vault",
         "bokeh jinja2 markupsafe numpy",
     ),
     Room(
@@ -195,7 +195,17 @@ ROOMS = (
         "the trials of a sweep, compared: root causes, and the settings that go with them",
         "journal ranks report terminal",
     ),
-    Room("ui", "all runs of a folder on a local page", "journal report", "starlette uvicorn bokeh"),
+    Room(
+        "shelf",
+        "runs of many machines in one place: a journal published while it is written, and read again",
+        "journal report vault",
+    ),
+    Room(
+        "ui",
+        "all runs of a folder or a shelf on a local page",
+        "journal report shelf",
+        "starlette uvicorn bokeh",
+    ),
     Room(
         "parts",
         "safe pieces for the user's own loop; one file each",

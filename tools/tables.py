@@ -127,7 +127,7 @@ def checkpoints(result: dict[str, Any]) -> str:
         (
             f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
             f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
-            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
+            f"a word; premortem reported {loads['told']}, and the rest raised or lay in bytes that nothing reads."
         ),
         f"The last good checkpoint survived {survived}.",
         (
@@ -159,7 +159,7 @@ def kills(result: dict[str, Any]) -> str:
     return (
         f"Killed with SIGKILL while it saved, `{alone['way']}` left a torn file {alone['torn']} of {alone['kills']} times, "
         f"`premortem run` {watched['torn']} of {watched['kills']} times. {flips['caught']} of {flips['flips']} flipped bits in saved files "
-        f"were told (`python bench/checkpoints.py`)."
+        f"were reported (`python bench/checkpoints.py`)."
     )
 
 
@@ -182,6 +182,33 @@ def report_and_ui(report: dict[str, Any], ui: dict[str, Any]) -> str:
         f"{long['open_seconds']:.2f} s. {report['machine']}, Python {report['python']}, `python bench/report.py`, `python bench/ui.py`."
     )
     return "\n".join([*rows, "", notes])
+
+
+def shelf(result: dict[str, Any]) -> str:
+    """What bench/shelf.py has measured."""
+    many, live, away, killed = (result[part] for part in ("list", "live", "outage", "killed"))
+    return (
+        f"On a real S3-compatible server of this machine (`{result['command']}`): a list of {many['runs']:,} runs is there after "
+        f"{many['index']['seconds']} s and {many['index']['requests']} requests, {many['index_50ms']['seconds']} s where each answer takes 50 ms "
+        f"longer, and {many['no_index']['seconds']} s the first time, when there is no index yet. A step can be read {live['lag_median']} s after it was "
+        f"made, at the median. With the server away for {away['away']} s in the middle of a run, {away['missing']} of {away['steps']} steps are missing "
+        f"at its end. {killed['readable']} of {killed['runs']} runs that were killed with SIGKILL can be read; they lack their last "
+        f"{killed['lost_seconds_median']} s at the median and {killed['lost_seconds_worst']} s at the worst."
+    )
+
+
+def swept(result: dict[str, Any]) -> str:
+    """What bench/sweep.py has counted."""
+    missed = ", ".join(
+        f"{name.replace('_', ' ')} ({count})"
+        for name, count in sorted(result["not_ended_by_mistake"].items())
+    )
+    return (
+        f"Of {result['trials']} small trials, {result['broken']} have one of twelve mistakes. Under `--policy strict` {result['ended']} of these are "
+        f"ended, at step {result['steps_when_ended_median']:g} of 1,200 at the median; {result['healthy_ended']} of the {result['healthy']} healthy ones "
+        f"are. {result['broken_steps_not_made']:.0%} of the steps of broken trials are not made, {result['sweep_steps_not_made']:.0%} of the sweep's. "
+        f"Not ended: {missed or 'none'} (`{result['command']}`)."
+    )
 
 
 def matrix(result: dict[str, Any]) -> str:

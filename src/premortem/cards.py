@@ -70,9 +70,10 @@ def units_in(package: str, path: Iterable[str], kind: type[Unit]) -> tuple[type[
             if (
                 inspect.isclass(unit)
                 and not hasattr(unit, "__origin__")  # `tuple[int, ...]` passes for a class in Python 3.10
-                and issubclass(unit, kind)
+                and unit.__module__
+                == module.name  # not one that it imports; asked first, it is felt at every start
                 and "card" in vars(unit)
-                and unit.__module__ == module.name  # not one that it imports
+                and issubclass(unit, kind)
             ):
                 code = vars(unit)["card"].code
                 if found.setdefault(code, unit) is not unit:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from premortem.amounts import count
 
@@ -49,6 +49,13 @@ class Where:
         return " ".join(part for part in (place, self.module, self.parameter) if part)
 
 
+class Patch(NamedTuple):
+    """An edit of the user's source that removes the cause. `evidence["patch"]` holds it."""
+
+    diff: str  # unified
+    title: str = ""  # what makes it, or what it is
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One root cause, with its evidence and its remedy."""
@@ -67,6 +74,21 @@ class Finding:
 
     def with_evidence(self, **more: Any) -> Finding:
         return replace(self, evidence={**self.evidence, **more})
+
+    @property
+    def patch(self) -> Patch | None:
+        kept = self.evidence.get("patch")
+        return (
+            Patch(str(kept.get("diff", "")), str(kept.get("title", ""))) if isinstance(kept, dict) else None
+        )
+
+    def with_patch(self, patch: Patch | None) -> Finding:
+        return self if patch is None or not patch.diff else self.with_evidence(patch=patch._asdict())
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """The evidence without what to do about it."""
+        return {name: fact for name, fact in self.evidence.items() if name != "patch"}
 
     def to_json(self) -> dict[str, Any]:
         """The contract of `--findings FILE.json`: plain values, stable keys."""

@@ -159,9 +159,12 @@ def test_what_goes_wrong_is_a_sentence(tmp_path):
         return [
             await client.call_tool("findings", {}),
             await client.call_tool("explain", {"finding": "PM999"}),
+            await client.call_tool("try_fix", {"script": "train.py", "diff": "--- a misspelled argument"}),
         ]
 
-    nothing, unknown = asked(tmp_path, ask)
+    nothing, unknown, no_fix = asked(tmp_path, ask, "--allow-run")
+    assert no_fix.is_error
+    assert "which fix? give `diffs`" in no_fix.content[0].text
     assert nothing.is_error
     assert unknown.is_error
     assert "PM999" in unknown.content[0].text
@@ -175,3 +178,30 @@ def test_the_text_for_agents_names_verbs_that_exist(capsys):
     named = {line.split("`premortem ")[1].split()[0] for line in text.splitlines() if "| `premortem " in line}
     assert named
     assert named <= set(cli.VERBS)
+
+
+def test_a_patch_comes_with_the_short_finding_and_once_with_the_report():
+    from premortem.agents.project import _short
+
+    finding = {
+        "code": "PM122",
+        "step": 4,
+        "evidence": {"calls": 4, "patch": {"diff": "-a\n+b\n", "title": "how"}},
+    }
+    assert _short(finding) == {"code": "PM122", "step": 4, "patch": "-a\n+b\n"}
+    assert _short({"code": "PM122", "evidence": {}}) == {"code": "PM122"}
+
+
+def test_progress_says_what_the_verb_says(tmp_path):
+    from premortem.agents.project import _Spoken
+
+    async def ask():
+        code = "import sys; sys.stderr.write('premortem check: 1 of 4 parts\\nnoise\\n'); print('out')"
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=pipe, stderr=pipe)
+        spoken = _Spoken()
+        return await spoken.to_the_end(process), spoken.doing
+
+    (out, err), doing = asyncio.run(ask())
+    assert (out, doing) == (b"out\n", "premortem check: 1 of 4 parts")
+    assert err.endswith(b"noise\n")

@@ -21,6 +21,7 @@ for p in model[0].parameters():
 model[2].bias.requires_grad_(False)
 optimizer = Optimizer(model.parameters(), lr=1e-2, eps=1e-12, weight_decay=0.5)
 other = SGD([torch.zeros(2, requires_grad=True)], 0.5)
+schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
 for step in range(6):
     x = torch.randn(8, 4)
     with torch.autocast("cpu", torch.bfloat16):
@@ -31,6 +32,7 @@ for step in range(6):
     clip_grad_norm_(model.parameters(), max_norm=0.01)
     nn.utils.clip_grad_value_(model.parameters(), 0.001)
     optimizer.step()
+    schedule.step()
 held = [p.detach().tolist() for p in model.parameters()], optimizer.param_groups[0]["foreach"], optimizer.param_groups[0]["fused"]
 """
 WITH_EDITS = [cls for cls in changes.ALL if cls.edit is not None]
@@ -67,8 +69,41 @@ def test_there_are_edits():
             "no-weight-decay",
             "rate-times-hundred",
             "rate-hundredth",
+            "rate-constant",
         ),
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Trainer(gradient_clip_val=1e-4)", "Trainer(gradient_clip_val=1.0)"),
+        (
+            "CLIP = 1e-3\naccelerator.clip_grad_norm_(ps, CLIP)",
+            "CLIP = 1.0\naccelerator.clip_grad_norm_(ps, CLIP)",
+        ),
+        ("accelerator.clip_grad_norm_(ps, limit())", None),
+    ],
+)
+def test_a_threshold_is_found_where_frameworks_are_given_it(before, after):
+    fix = changes.of("learning")["no-clipping"].edit(Source("train.py", before.encode()))
+    assert (edited(before.encode(), fix.edits).decode() if fix else None) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("for b in d:\n    o.step()\n    s.step()\nenv.step()\n", "for b in d:\n    o.step()\nenv.step()\n"),
+        ("for b in d:\n    s.step()\nx = 1", "for b in d:\n    pass\nx = 1"),
+        ("o.step(); s.step()", "o.step(); pass"),
+        ("s.step()", ""),
+    ],
+)
+def test_only_the_steps_of_schedulers_are_left_out(before, after):
+    head = "import torch\ns = torch.optim.lr_scheduler.StepLR(o, 1)\n"
+    data = (head + before).encode()
+    fix = changes.of("learning")["rate-constant"].edit(Source("train.py", data))
+    assert edited(data, fix.edits).decode() == head + after
 
 
 @pytest.mark.parametrize(

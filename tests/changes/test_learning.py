@@ -41,6 +41,8 @@ def learned(
     half=False,
     sign=1,
     epochs=15,
+    closure=False,
+    prepared=False,
 ):
     """The mean of the loss over the last epoch."""
     random.seed(0)
@@ -54,20 +56,29 @@ def learned(
             parameter.requires_grad = False
     optimizer = torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=rate)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.01 if decays else 1.0)
+    if prepared:  # as accelerate does: the groups are other dicts afterwards
+        optimizer.load_state_dict(optimizer.state_dict())
     loader = DataLoader(Points(augmented), batch_size=16, shuffle=True)
     for _ in range(epochs):
         losses = []
         for x, y in loader:
-            with torch.autocast("cpu", torch.bfloat16, enabled=half):
-                out = model(x)
-                out = out + 512 - 512 if half else out  # in 16 bits little is left of it
-            loss = functional.cross_entropy(out.float(), y)
-            losses.append(loss.item())
-            optimizer.zero_grad()
-            (sign * loss).backward()
-            if clip:
-                nn.utils.clip_grad_norm_(model.parameters(), clip)
-            optimizer.step()
+
+            def turn(x=x, y=y, losses=losses):
+                with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                    out = model(x)
+                    out = out + 512 - 512 if half else out  # in 16 bits little is left of it
+                loss = functional.cross_entropy(out.float(), y)
+                losses.append(loss.item())
+                optimizer.zero_grad()
+                (sign * loss).backward()
+                if clip:
+                    nn.utils.clip_grad_norm_(model.parameters(), clip)
+
+            if closure:  # as Lightning does
+                optimizer.step(turn)
+            else:
+                turn()
+                optimizer.step()
         scheduler.step()
     return sum(losses) / len(losses)
 
@@ -85,6 +96,8 @@ def with_change(name, **how):
         ("rate-times-ten", {"rate": 0.001}),
         ("rate-tenth", {"rate": 50.0}),
         ("rate-constant", {"decays": True}),
+        ("rate-constant", {"decays": True, "prepared": True}),
+        ("no-clipping", {"clip": 1e-4, "closure": True}),
         ("no-augmentation", {"augmented": True, "rate": 0.5}),
         ("unfrozen", {"frozen": True}),
         ("train-mode", {"still": True}),

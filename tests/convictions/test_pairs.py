@@ -3,7 +3,7 @@
 from premortem import detectors
 from premortem.convictions.pairs import is_same, joined, proved
 from premortem.events import Suspicion
-from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.findings import Certainty, Finding, Patch, Severity, Where
 from premortem.lint import rules
 
 LINT = {rule.card.code: rule.card for rule in rules.ALL}
@@ -57,3 +57,37 @@ def test_check_shows_one_finding_for_a_report_and_what_the_rehearsal_saw():
     (finding,) = rehearsal
     assert (finding.name, finding.where.line) == ("gradients-never-cleared", 12)
     assert finding.certainty is Certainty.PROVED
+
+
+PATCH = Patch("--- train.py\n+++ train.py\n@@ -1 +1 @@\n-a\n+b\n", "how")
+
+
+def test_the_fix_of_a_report_goes_with_the_finding_that_it_proves():
+    one = suspected("PM533")._replace(patch=PATCH)
+    assert proved(told("gradients-never-cleared"), [one]).patch == PATCH
+    report = told("", card=LINT["PM533"], line=12, file="train.py", certainty=Certainty.SUSPECTED)
+    _code, (finding,) = joined([[report.with_patch(PATCH)], [told("gradients-never-cleared")]], LINT)
+    assert finding.patch == PATCH
+
+
+def test_where_the_operation_itself_is_to_blame_the_fix_of_who_hides_it_is_not_shown():
+    seen = told("masked-non-finite", certainty=Certainty.PROVED).with_evidence(op="log")
+    assert proved(seen, [suspected("PM503")._replace(patch=PATCH)]).patch is None
+
+
+def test_a_comment_silences_a_finding_also_where_it_moves_to(tmp_path):
+    from premortem.run.found_so_far import FoundSoFar
+    from premortem.settings import Silence
+
+    script = tmp_path / "train.py"
+    script.write_text("first()\nloss.backward()  # premortem: ignore[PM122]\n")
+    for ahead in (True, False):  # the files are read before it is found, or after
+        found = FoundSoFar({}, Silence())
+        suspicions = (suspected("PM533", file=str(script), line=2),)
+        if ahead:
+            found.read(suspicions)
+        found.add(told("gradients-never-cleared", file=str(script), line=1))
+        if not ahead:
+            assert len(found.shown) == 1
+            found.read(suspicions)
+        assert (found.shown, found.silenced) == ([], 1)

@@ -11,6 +11,7 @@ import pytest
 
 from premortem.convictions.table import READ
 from premortem.lint import imported
+from premortem.run.suspicions import Suspicions
 from tests import starting
 
 LAYERS = """
@@ -86,6 +87,19 @@ def test_a_run_convicts_what_stands_in_a_module_that_it_imports(tmp_path):
         ("PM520", "net.py", "proved", "error"),
         ("PM501", "train.py", "proved", "error"),
     }
+    (dropped,) = [f for f in findings if f["code"] == "PM501"]
+    assert "\n+    batch = batch.clamp(-1, 1)\n" in dropped["evidence"]["patch"]["diff"]
+
+
+def test_the_first_finding_waits_for_the_files_and_takes_nothing_away(tmp_path, monkeypatch):
+    script = written(tmp_path, "train.py", "import torch\nx = torch.ones(2)\nx.clamp(0, 1)\nprint(x + 1)\n")
+    monkeypatch.setattr("premortem.run.reading.own_files", lambda: [script])
+    suspicions = Suspicions(pytest.fail)
+    assert suspicions.ahead(may_begin=False) is None, "before the first step more files may come"
+    ahead = suspicions.ahead(may_begin=True) or suspicions._reading.look(60)
+    assert [one.card.code for one in ahead.suspicions] == ["PM501"]
+    assert suspicions.ahead(may_begin=True) is None, "it waits once"
+    assert suspicions.read(None, 3, 60).suspicions == ahead.suspicions
 
 
 def test_suspicions_without_an_effect_are_not_told(tmp_path):

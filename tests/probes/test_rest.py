@@ -7,7 +7,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from premortem.events import Backward, Forward, LossCall, OptimizerStep, SchedulerStep, StepRefused, ZeroGrad
+from premortem.events import (
+    Backward,
+    BufferBroken,
+    Forward,
+    LossCall,
+    OptimizerStep,
+    SchedulerStep,
+    StepRefused,
+    ZeroGrad,
+)
 from premortem.probes import rest
 from premortem.run.watcher import Watcher
 from tests.twins.grade import entries, grade
@@ -267,6 +276,45 @@ def test_a_cell_that_is_called_for_each_moment_is_told_for_a_part_of_them(calm):
         run.optimizer.step()
         assert 100 < len(run.of(Forward)) < 300
         assert len(run.of(OptimizerStep)) == 1
+
+
+def test_moving_buffers_need_no_look_of_their_own_and_one_that_breaks_is_told(calm, monkeypatch):
+    with Run() as run:
+        norm = nn.BatchNorm1d(8)
+        run.model = nn.Sequential(nn.Linear(4, 8), norm, nn.Linear(8, 3))
+        run.optimizer = torch.optim.SGD(run.model.parameters(), lr=0.05)
+        run.until_rest()
+        recorder = run.watcher._attachment.recorder
+        assert recorder.moving
+        run.session.rest._credit = -1e6  # no look that could be paid
+        looks, real = [], run.session.looking_at
+        monkeypatch.setattr(
+            run.session, "looking_at", lambda unit, **how: looks.append(unit) or real(unit, **how)
+        )
+        monkeypatch.setattr(run.watcher._attachment.optimizers, "_leisure", float("inf"))
+        rested = []
+        for _ in range(40):  # the first rested step, and the one before an audit, are more than that
+            before = run.session.resting
+            looks.clear()
+            run.step()
+            if before and run.session.resting:
+                rested.append(list(looks))
+        assert rested[-1] == []
+        assert rested.count([]) > len(rested) // 2
+        assert torch.equal(recorder.window.copies[0], norm.running_mean)
+        norm.running_var.fill_(float("inf"))
+        run.step()
+        assert [event.buffer for event in run.of(BufferBroken)] == ["running_var"]
+
+
+def test_bounds_are_not_heard_in_a_rested_step(calm):
+    with Run() as run:
+        run.until_rest()
+        masks = run.watcher._attachment.op_audit._masks
+        assert masks.silent
+        assert torch.clamp(torch.ones(2), max=0.5).tolist() == [0.5, 0.5]
+        run.session.rest.wake()
+        assert not masks.silent
 
 
 HEALTHY = [

@@ -8,7 +8,7 @@ import pytest
 
 from premortem.events import StepRefused
 from premortem.findings import Certainty, Where
-from premortem.report import comparison, html, markdown, proof, story, words
+from premortem.report import comparison, html, markdown, proof, story, trials, words
 from premortem.report.trials import Trials
 from tests.report.conftest import finding
 from tests.report.reading import Page
@@ -176,3 +176,14 @@ def test_an_experiment_of_why_is_the_proof_and_its_patch_the_fix():
     assert proof.patch(finding(code="PM301", where=Where("other.py", 9)), tried) == ""
     unsure = replace(found, certainty=Certainty.SUSPECTED)
     assert "`premortem why runs/a` tests it" in proof.proof(unsure, "runs/a", None)
+
+
+def test_the_curves_of_trials_end_where_all_of_them_are_nan():
+    nan = float("nan")
+    told = {
+        "as_is": {"backwards": 400, "curves": [[0.7, 0.6, *[nan] * 38], [nan] * 40]},
+        "trials": [{"title": "rate ÷ 10", "verdict": "nothing", "curve": [0.7, 0.6, 0.5, *[nan] * 37]}],
+    }
+    drawn = trials._read(told).curves
+    assert list(drawn) == ["as it is", "rate ÷ 10"], "a curve without a number is none"
+    assert max(x for curve in drawn.values() for x in curve.x) <= 40

@@ -120,6 +120,7 @@ def test_a_wrong_table_is_a_wrong_call(tmp_path, table, complaint):
         ("[tool.premortem.run]\nsink = 'wandb'\n", "a list of strings"),
         ("[tool.premortem.check]\nsteps = 'many'\n", "does not fit"),
         ("[tool.premortem.run]\nfindings = 'x.json'\n", "has no key `findings`"),
+        ("[tool.premortem]\npolicy = 'observe'\n", "has no key `policy`; it belongs in [tool.premortem.run]"),
     ],
 )
 def test_a_wrong_default_is_a_wrong_call(tmp_path, table, complaint):

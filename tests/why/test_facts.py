@@ -12,7 +12,19 @@ from premortem.why.facts import Facts
 from premortem.why.generated import Generated, distance
 
 
-def told(*, weights=1.0, scores=1.0, sigmoid=False, epsilon=1e-8, rises=False, bounded=False):
+def told(
+    *,
+    weights=1.0,
+    scores=1.0,
+    sigmoid=False,
+    epsilon=1e-8,
+    rises=False,
+    bounded=False,
+    clips=False,
+    falls=False,
+    closure=False,
+    prepared=False,
+):
     torch.manual_seed(0)
     reach = Reach()
     facts = Facts(reach, nullcontext)
@@ -22,16 +34,28 @@ def told(*, weights=1.0, scores=1.0, sigmoid=False, epsilon=1e-8, rises=False, b
         for parameter in model.parameters():
             parameter.data.mul_(weights)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=epsilon)
-        for step in range(5):
-            optimizer.param_groups[0]["lr"] = 1e-3 * (step + 1 if rises else 1)
+        if prepared:  # as accelerate does: the groups are other dicts afterwards
+            optimizer.load_state_dict(optimizer.state_dict())
+
+        def turn():
             out = model(torch.randn(8, 6))
             loss = functional.cross_entropy(out * scores, torch.arange(8) % 3)
             if bounded:
                 loss = loss + functional.mse_loss(out.tanh(), torch.zeros_like(out))
-            facts.heard(loss)
             optimizer.zero_grad()
+            facts.heard(loss)
             loss.backward()
-            optimizer.step()
+            if clips:
+                nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            return loss
+
+        for step in range(5):
+            optimizer.param_groups[0]["lr"] = 1e-3 * (step + 1 if rises else 0.5**step if falls else 1)
+            if closure:
+                optimizer.step(turn)
+            else:
+                turn()
+                optimizer.step()
         return facts.told()
     finally:
         reach.end()
@@ -48,11 +72,22 @@ def told(*, weights=1.0, scores=1.0, sigmoid=False, epsilon=1e-8, rises=False, b
         ("odd_settings", {"epsilon": 0.1}),
         ("warming", {"rises": True}),
         ("bounded", {"bounded": True}),
+        ("clips", {"clips": True}),
+        ("clips", {"clips": True, "closure": True}),
+        ("odd_scores", {"scores": 100.0, "closure": True}),
+        ("schedules", {"falls": True}),
+        ("schedules", {"falls": True, "prepared": True}),
     ],
 )
 def test_a_fact_is_seen_where_it_is_and_only_there(fact, how):
     assert told(**how).get(fact)
-    assert not told().get(fact)
+    assert not told(**{name: how[name] for name in ("closure", "prepared") if name in how}).get(fact)
+
+
+def test_a_closure_that_a_step_is_given_leaves_no_gradients_behind():
+    known = told(closure=True)
+    assert not known.get("stale_gradients")
+    assert not known.get("cleared_before_step")
 
 
 def test_what_is_generated_is_compared_with_what_is_real():

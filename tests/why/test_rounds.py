@@ -16,6 +16,7 @@ class Pretending(Director):
 
     def __init__(self, learns, minutes=10.0, run=STUCK, findings=()):
         self.options = WhyOptions(argv=["train.py"], minutes=minutes, jobs=2)
+        self.jobs = 2
         self.learns, self.orders, self.total = learns, [], 60 * minutes
         first = self.launch_of("", STEPS)
         self.done = Why(seeds=[first, first, first], run=run, learns=False, findings=list(findings))
@@ -24,7 +25,7 @@ class Pretending(Director):
 
     @property
     def spent(self):
-        return sum(order.backwards for order in self.orders) / 10 / self.options.jobs
+        return sum(order.backwards for order in self.orders) / 10 / self.jobs
 
     def launch(self, order, words=None):
         self.orders.append(order)

@@ -5,7 +5,7 @@
         finite                       the step happens, untouched
         not finite                   it does not: weights, moments and step counters keep every bit
 
-On the CPU the look costs nothing more, and a refused step is simply not made. On a GPU nobody may wait for the
+On the CPU the look costs nothing more, and a refused step is simply not made. On a GPU the host must not wait for the
 answer: the kernels of fused optimizers are given it, on the device (kernels.py); the others are undone on the device.
 Optimizers whose arithmetic can break on sound gradients (eps 0, 16-bit weights, strangers') are undone as well.
 A scaler that has its own answer is left alone.
@@ -23,7 +23,7 @@ import torch
 from torch.nn.utils import clip_grad
 from torch.optim.swa_utils import AveragedModel
 
-from premortem.actions.judgement import SOUND, Judgement, Verdict
+from premortem.actions.judgement import BY_KERNEL, SOUND, Judgement, Verdict
 from premortem.actions.kernels import Kernels
 from premortem.actions.refusals import Refusals
 from premortem.actions.undo import Before
@@ -48,7 +48,7 @@ class Guard:
         self.refusals = Refusals(attachment, self.judgement)
         self.doomed, self.listeners = self.judgement.doomed, self.refusals.listeners
         self.kernels = Kernels(attachment.session)
-        self._settle = settle  # called when a refusal has been told: a policy may end the run here
+        self._settle = settle  # called when a refusal has been reported: a policy may end the run here
         self._classes: set[type] = set()
 
     def install(self) -> None:
@@ -93,7 +93,7 @@ class Guard:
 
     def _wrap_rested(self, original: Any) -> Any:
         """In a rested step: gradients on the CPU that are finite need no more than that, and what a device decides about
-        is remembered and put back by one launch each."""
+        is left to the optimizer's own kernel, or remembered and put back by one launch each."""
         transact, session, refusals = self._wrap_step(original), self.session, self.refusals
         sound = self.judgement.sound
 
@@ -108,10 +108,14 @@ class Guard:
                 if verdict is None:
                     return transact(optimizer, *args, **kwargs)
             refusals.inside = True
+            if verdict is BY_KERNEL:
+                self.kernels.expect(functools.partial(self.judgement.at_kernel, optimizer))
             try:
                 result = original(optimizer, *args)
             finally:
                 refusals.inside = False
+                if verdict is BY_KERNEL:
+                    self.kernels.release()
             if key is not None:
                 refusals.succeeded(key)
             elif verdict is not None:
@@ -256,7 +260,7 @@ class Guard:
 
         def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
             with self.session.looking_at("guard", pieces=False):
-                # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nobody.
+                # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nothing.
                 total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
             return original(parameters, max_norm, total_norm, *args, **kwargs)
 

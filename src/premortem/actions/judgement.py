@@ -1,6 +1,6 @@
 """What is known before a step: whether it may be made, and what undoes it if that turns out too late.
 
-On the CPU gradients are looked at, and waited for. On a GPU nobody waits: the kernel of a fused optimizer is given the answer, or
+On the CPU gradients are looked at, and waited for. On a GPU the host does not wait: the kernel of a fused optimizer is given the answer, or
 weights and state are remembered (undo.py) and put back by what looks at the answer there.
 """
 
@@ -33,7 +33,9 @@ class Verdict(NamedTuple):
     refuse: bool = False
     reason: str = "gradient"
     before: Before | None = None  # what is needed to undo it, where gradients alone do not tell
-    flag: torch.Tensor | None = None  # not 0 when it must be undone; on a device, where nobody reads it
+    flag: torch.Tensor | None = (
+        None  # not 0 when it must be undone; on a device, where the host does not read it
+    )
     shadow: Shadow | None = None  # then what is needed for that,
     owed: Owed | None = None  # and counters on the host
     by_kernel: bool = False  # the optimizer's own kernel decides
@@ -103,13 +105,14 @@ class Judgement:
         more than this to know it. No look is begun: nothing here is heard by a layer of ours."""
         session, stats = self.session, self.stats
         try:
-            held, shadow = stats.known.get(id(optimizer)), self._shadows.get(optimizer)
-            if held is None or shadow is None or held.on_cpu or held.half or held.sparse:
-                return None
-            if held.optimizer() is not optimizer:
+            held = stats.known.get(id(optimizer))
+            if held is None or held.on_cpu or held.half or held.sparse or held.optimizer() is not optimizer:
                 return None
             if session.rest.careful or self._peculiar(optimizer):
                 return None
+            shadow = self._shadows.get(optimizer)
+            if shadow is None:
+                return BY_KERNEL if held.by_kernel(optimizer) else None
             grads = held.gradients()
             if len(grads) != len(held.parameters) or torch._C._len_torch_dispatch_stack():
                 return None
@@ -203,7 +206,7 @@ class Judgement:
         return not held.half and self.session.locally is None
 
     def _pass(self, tell: Callable[[Shadow], None]) -> None:
-        if len(self._shadows) == 1:  # of several nobody knows which one a backward pass is for
+        if len(self._shadows) == 1:  # of several it is unknown which one a backward pass is for
             for shadow in self._shadows.values():
                 tell(shadow)
 
@@ -240,8 +243,8 @@ class Judgement:
         return known[1]
 
     def _agreed(self, circle: Circle, parameters: list[torch.Tensor], large: bool) -> bool | None:
-        """The norms of the step become those of the whole parameters. Whether they, or one rank's, are too large, told by
-        what is the same on all ranks; None when there is no telling."""
+        """The norms of the step become those of the whole parameters. Whether they, or one rank's, are too large, by
+        numbers that are the same on all ranks; None when that is unknown."""
         answer = self.agreement.norms(circle, parameters, self.stats.read(), large)
         if answer is None:
             return None

@@ -36,7 +36,7 @@ class Refusals:
         self.recorder = attachment.recorder
         self.listeners: list[Callable[[Refusal], None]] = []
         self.inside = False  # a step is being made
-        self.unsaid: list[tuple[Any, int]] = []  # refusals that a device has told in the middle of a step
+        self.unsaid: list[tuple[Any, int]] = []  # refusals that a device has reported in the middle of a step
         self._judgement = judgement
         self._row: dict[int, int] = {}  # optimizer -> refused in a row
         self._made: Counter[int] = Counter()

@@ -117,7 +117,7 @@ class Fewer:
         if isinstance(self._own, SubsetRandomSampler):
             drawn = Counter(int(number) for number in self._own.indices)
             return whole - sum(drawn[number] for number in self._dropped)
-        return whole  # at most: nobody knows how often it will draw them
+        return whole  # at most: how often it will draw them is unknown
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

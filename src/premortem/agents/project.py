@@ -76,12 +76,16 @@ class Project:
         told = await self._report(run)
         found = [each for each in told["findings"] if code in {None, each["code"], each["name"]}]
         shape = _short if code is None else dict
+        for each in told["findings"]:
+            each.get("evidence", {}).pop("patch", None)  # `patches` has it
         return {
             "run": {key: told["run"].get(key) for key in ("argv", "reason", "steps", "exit_code", "folder")},
             "verdict": told["verdict"]["sentence"],
             **_listed(found, limit, shape),
             "patches": {
-                each["code"]: told["patches"].get(each["code"]) for each in found if code is not None
+                each["code"]: told["patches"][each["code"]]
+                for each in found[:limit]
+                if told["patches"].get(each["code"])
             },
         }
 
@@ -199,7 +203,8 @@ class Project:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        reading = asyncio.ensure_future(process.communicate())
+        spoken = _Spoken()
+        reading = asyncio.ensure_future(spoken.to_the_end(process))
         waited = 0.0
         try:
             while not (await asyncio.wait({reading}, timeout=_PERIOD))[0]:
@@ -209,7 +214,8 @@ class Project:
                     await asyncio.wait({reading}, timeout=10.0)
                     break
                 if tell is not None:
-                    await tell(waited, f"premortem {words[0]}: {waited:.0f} s")
+                    doing = spoken.doing or f"premortem {words[0]}"
+                    await tell(waited, f"{doing} ({waited:.0f} s)")
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -219,6 +225,30 @@ class Project:
         if done.code == 2 or (done.code and not done.out.strip() and not fails):
             raise PremortemError(done.err.strip().removeprefix("premortem: ") or f"exit code {done.code}")
         return done
+
+
+class _Spoken:
+    """What a verb prints, read while it runs: its last line about how far it is."""
+
+    def __init__(self) -> None:
+        self.doing = ""
+
+    async def to_the_end(self, process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+        if process.stdout is None or process.stderr is None:
+            return b"", b""  # it was started without pipes
+        out, err = await asyncio.gather(process.stdout.read(), self._errors(process.stderr))
+        await process.wait()
+        return out, err
+
+    async def _errors(self, stream: asyncio.StreamReader) -> bytes:
+        whole = b""
+        while part := await stream.read(1 << 16):
+            whole += part
+            lines = [
+                line for line in part.decode(errors="replace").splitlines() if line.startswith("premortem ")
+            ]
+            self.doing = lines[-1] if lines else self.doing
+        return whole
 
 
 class _Done:
@@ -241,7 +271,7 @@ def _written(folder: str, diffs: Sequence[str]) -> list[Path]:
 
 
 def _worth(trial: Mapping[str, Any], *, proposed: bool) -> bool:
-    """Whoever asks about a fix is told of it, and of what helps besides."""
+    """An answer about a fix has its trials, and those of other changes that help."""
     if proposed and trial["question"] != "proposals":
         return bool(trial["verdict"] == "helps")
     return bool(trial["verdict"] != "skipped" or trial["question"] == "proposals")
@@ -265,7 +295,9 @@ def _listed(found: Sequence[Mapping[str, Any]], limit: int, shape: Callable[[Any
 
 
 def _short(finding: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: finding[key] for key in _SHORT if finding.get(key)}
+    patch = (finding.get("evidence") or {}).get("patch")
+    kept = {key: finding[key] for key in _SHORT if finding.get(key)}
+    return {**kept, "patch": patch["diff"]} if patch else kept
 
 
 def _of_lint(report: Mapping[str, Any]) -> dict[str, Any]:

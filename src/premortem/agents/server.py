@@ -15,7 +15,7 @@ from mcp.types import ToolAnnotations
 from premortem import __version__
 from premortem.agents.project import MOST, Progress, Project
 from premortem.agents.text import INSTRUCTIONS
-from premortem.errors import PremortemError
+from premortem.errors import PremortemError, UsageError
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -23,7 +23,7 @@ STOPS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_
 
 
 def tool(server: MCPServer[Any], annotations: ToolAnnotations) -> Callable[[Any], Any]:
-    """Offers a function as a tool. What is wrong with a call is told in one sentence, without a traceback."""
+    """Offers a function as a tool. One sentence says what is wrong with a call, without a traceback."""
 
     def offer(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -145,6 +145,8 @@ def _add_starters(server: MCPServer[Any], project: Project) -> None:
     ) -> dict[str, Any]:
         """Does a fix help, before anyone believes it? Each of `diffs` (unified diffs, as text) and of `settings` (KEY=VALUE)
         is run in a sandbox under several seeds, beside the script as it is: helps, hurts, nothing, or cheats."""
+        if not diffs and not settings:  # without one it would be `why`, which takes minutes
+            raise UsageError("which fix? give `diffs` (unified diffs, as text) or `settings` (KEY=VALUE)")
         return await project.why(
             script, arguments or [], minutes, diffs or (), settings or (), progress(context)
         )

@@ -165,7 +165,7 @@ class Change(ABC):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     name: ClassVar[str]
-    opening: ClassVar[tuple[str, str]] = ("", "")  # the fact of a run that it needs; what is said without it
+    opening: ClassVar[tuple[str, str]] = ("", "")  # a fact of the run that it needs; the reason without it
     edit: ClassVar[Callable[[Source], Fix | None] | None] = (
         None  # what makes it permanent in a file, if it has a place
     )

@@ -15,7 +15,7 @@ class ChannelsLast(Change):
 
     name = "channels-last"
     memory = Memory(
-        title="model.to(memory_format=torch.channels_last), and the images too",
+        title="keep the model and the images in torch.channels_last",
         cost="none where all layers support it; often faster with autocast",
     )
     time = Time()

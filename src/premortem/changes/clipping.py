@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from premortem.changes.base import Change, Harm, Learning, OneStep, RunDescription
-from premortem.changes.edits import argument_edits
+from premortem.changes.edits import clipping_edits
 from premortem.changes.late import nn
 
 # What clips, and what its threshold is called.
@@ -57,7 +57,7 @@ class NoClipping(Clipping):
     """Gradients are not clipped."""
 
     name = "no-clipping"
-    edit = partial(argument_edits, names=_CLIPS, position=1, new=_usual)
+    edit = partial(clipping_edits, names=_CLIPS, new=_usual)
     names = tuple(_CLIPS)
     learning = Learning(title="no clipping", family="clipping", finding="clipped-hard-every-step")
     opening = ("clips", "the script clips no gradients")

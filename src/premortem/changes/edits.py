@@ -130,6 +130,49 @@ def _keywords(source: Source, name: str) -> Iterator[ast.expr]:
                 yield value
 
 
+def clipping_edits(
+    source: Source, names: Mapping[str, str], new: Callable[[object], str | None]
+) -> Fix | None:
+    """The threshold of clipping, in a call of torch's, in a method of an accelerator's, or in what a Trainer is built with."""
+    direct = argument_edits(source, names, 1, new)
+    edits = list(direct.edits) if direct is not None else []
+    others = [(call, names[name], 1) for name in names for call in source.calls_to(name)]
+    others += [(call, "gradient_clip_val", None) for call in source.calls_to("Trainer")]
+    for call, keyword, position in others:
+        value = argument(call, keyword, position)
+        value = _written(source, value) if value is not None else None
+        if value is not None and isinstance(number := constant(value), (int, float)):
+            edits.append(source.replace(value, new(number) or "1.0"))
+    return _fix(list(dict.fromkeys(edits)))
+
+
+def unscheduled(source: Source) -> Fix | None:
+    """Statements that step a scheduler of torch's are left out."""
+    edits = []
+    for call in source.calls_to("step"):
+        statement = source.parent(call)
+        made = source.assigned_at(call.func.value) if isinstance(call.func, ast.Attribute) else []
+        if isinstance(statement, ast.Expr) and made and all(_is_scheduler(source, each) for each in made):
+            edits.append(_left_out(source, statement))
+    return _fix(edits)
+
+
+def _left_out(source: Source, statement: ast.stmt) -> Edit:
+    """The statement with its line; `pass` where it is the only one of a block, or shares its line."""
+    start, end = source.range(statement)
+    first = source.data.rfind(b"\n", 0, start) + 1
+    last = source.data.find(b"\n", end) + 1 or len(source.data)
+    alone = not source.data[first:start].strip() and not source.data[end:last].strip()
+    blocks = (getattr(source.parent(statement), name, ()) for name in ("body", "orelse", "finalbody"))
+    needed = any(block == [statement] for block in blocks)
+    return source.replace(statement, "pass") if needed or not alone else Edit(first, last, "")
+
+
+def _is_scheduler(source: Source, value: ast.expr) -> bool:
+    found = source.names.of(value.func) if isinstance(value, ast.Call) else ()
+    return bool(found) and all(name.startswith("torch.optim.lr_scheduler.") for name in found)
+
+
 def rate_edit(factor: float) -> Callable[[Source], Fix | None]:
     """A multiple of the rate that optimizers are built with. Of a schedule with rates of its own nothing is known here."""
 

@@ -1,10 +1,11 @@
 """The learning rate: zero, a thousand times, ten times, a tenth, constant."""
 
 import copy
+from functools import partial
 from typing import Any, ClassVar
 
 from premortem.changes.base import Change, Harm, Learning, OneStep, RunDescription
-from premortem.changes.edits import rate_edit
+from premortem.changes.edits import rate_edit, unscheduled
 
 _NO_RATE = "builds no optimizer with a learning rate"
 
@@ -137,6 +138,7 @@ class RateConstant(RateInUpdate):
     """The learning rate stays what the optimizer was built with."""
 
     name = "rate-constant"
+    edit = partial(unscheduled)
     learning = Learning(
         title="constant rate", family="scheduler", order=4, least=0.15, finding="scheduler-stepped-per-batch"
     )
@@ -144,14 +146,15 @@ class RateConstant(RateInUpdate):
     prevented = classmethod(_warming)
 
     def put_on(self) -> None:
-        self._first: dict[int, Any] = {}
+        self._first: list[tuple[Any, list[Any]]] = []
         self.reach.on_built(self._met)
         super().put_on()
 
     def _met(self, optimizer: Any) -> None:
-        # Copies: a scheduler writes into a rate that is a tensor.
-        self._first.update({id(group): copy.deepcopy(group.get("lr")) for group in optimizer.param_groups})
+        # Copies: a scheduler writes into a rate that is a tensor. By place: `load_state_dict` makes new groups.
+        self._first.append((optimizer, [copy.deepcopy(group.get("lr")) for group in optimizer.param_groups]))
 
     def _rate(self, group: dict[str, Any], own: Any) -> Any:
         self.touched += 1
-        return self._first.get(id(group), own)
+        pairs = [pair for each, rates in self._first for pair in zip(each.param_groups, rates, strict=False)]
+        return next((rate for held, rate in pairs if held is group), own)

@@ -135,13 +135,16 @@ class Reach:
         self.on_built(met)
 
     def on_step(self, instead: Instead) -> None:
-        """The script's `optimizer.step(…)` or `scaler.step(optimizer, …)`: `instead(step, optimizer)`."""
+        """The script's `optimizer.step(…)` or `scaler.step(optimizer, …)`: `instead(step, optimizer)`. A closure that it is
+        given, as by Lightning, is the script again."""
         known = set[type]()
 
         def stepped(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            args, kwargs = self._closures(args, kwargs)
             return instead(functools.partial(original, optimizer, *args, **kwargs), optimizer)
 
         def scaled(original: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            args, kwargs = self._closures(args, kwargs)
             return instead(functools.partial(original, scaler, optimizer, *args, **kwargs), optimizer)
 
         def met(optimizer: Optimizer) -> None:
@@ -152,6 +155,24 @@ class Reach:
 
         self.on_built(met)
         self.instead(torch.amp.GradScaler, "step", scaled)
+
+    def _closures(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Arguments of a step, those that it calls as code of the script."""
+
+        def outside(given: Any) -> Any:
+            if not callable(given):
+                return given
+
+            def closure(*args: Any, **kwargs: Any) -> Any:
+                inside, self._inside = self._inside, 0
+                try:
+                    return given(*args, **kwargs)
+                finally:
+                    self._inside = inside
+
+            return closure
+
+        return tuple(map(outside, args)), {name: outside(each) for name, each in kwargs.items()}
 
     def around_update(self, around: Callable[[Optimizer], AbstractContextManager[Any]]) -> None:
         """Around each update that an optimizer makes, whoever asks for it."""

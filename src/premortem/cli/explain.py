@@ -49,7 +49,7 @@ def call(tokens: Sequence[str]) -> int:
 
 
 def _seen(codes: Sequence[str]) -> dict[str, tuple[str, Finding]]:
-    """What the newest run in this folder that has found it said of each."""
+    """For each code, the finding of the newest run in this folder that has it."""
     try:
         here = Path.cwd()
         if not (here / HOME / "runs").is_dir():

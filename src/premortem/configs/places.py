@@ -5,9 +5,10 @@ from __future__ import annotations
 import bisect
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from premortem.files.machine import shown_warnings_stay_known
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -36,14 +37,15 @@ class Scalar(NamedTuple):
 
 def compose_yaml(text: str) -> tuple[YAML, list[Node | None]]:
     """The documents, read as YAML 1.2, and what has read them."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    with shown_warnings_stay_known():
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import YAMLError
 
     reader = YAML(typ="safe", pure=True)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an anchor that is used again is not an error
-            return reader, list(reader.compose_all(text))
+        # An anchor that is used again is not an error.
+        reader.composer.warn_double_anchors = False
+        return reader, list(reader.compose_all(text))
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)

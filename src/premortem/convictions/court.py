@@ -98,4 +98,4 @@ class Court:
             cause=f"The code says it (lint's {suspicion.card.code} {suspicion.card.name}), and the run did it.",
             remedy=suspicion.remedy,
             evidence={"read": suspicion.card.code},
-        )
+        ).with_patch(suspicion.patch)

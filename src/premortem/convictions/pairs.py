@@ -24,12 +24,13 @@ def proved(finding: Finding, suspicions: Sequence[Suspicion]) -> Finding:
     # Where the operation itself was seen at work, its line is the one to blame; who hides it comes second.
     origin = finding.certainty is Certainty.PROVED and bool(finding.evidence.get("op"))
     place = seen if origin else Where(nearest.file, nearest.line, seen.module, seen.parameter)
-    return replace(
+    found = replace(
         finding,
         severity=raised(finding.severity, nearest),
         certainty=Certainty.PROVED,
         where=place,
     ).with_evidence(read=nearest.card.code, **({} if origin else _elsewhere(seen, nearest)))
+    return found if origin else found.with_patch(nearest.patch)
 
 
 def _elsewhere(seen: Where, suspicion: Suspicion) -> dict[str, str]:
@@ -70,7 +71,7 @@ def joined(parts: Sequence[Sequence[Finding]], cards: Mapping[str, Card]) -> lis
             if finding.name in CHARGES[report.code].told_as and _same_file(finding.where, report.where):
                 used.add(id(report))
                 place = replace(finding, certainty=Certainty.PROVED, where=report.where)
-                return place.with_evidence(read=report.code)
+                return place.with_evidence(read=report.code).with_patch(report.patch)
         return finding
 
     paired = [[(one, with_report(one)) for one in part] for part in parts]

@@ -24,7 +24,7 @@ _ABOUT = (
     "masked-non-finite",
 )
 _LATER = 64  # steps after a failure in which findings are still about it
-_OF_ORIGIN = ("op", "stage", "made", "dtype", "rows", "samples", "operands", "origin", "indices")
+_OF_ORIGIN = ("op", "stage", "made", "dtype", "rows", "samples", "operands", "origin", "indices", "patch")
 
 
 def with_proofs(

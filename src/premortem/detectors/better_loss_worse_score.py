@@ -11,6 +11,7 @@ from premortem.metric_words import EVALUATED, HIGHER, LOSSES, RECORDS, words
 LINES = 8  # of one kind: a trend of fewer may be chance
 STEADY = 0.7  # of all pairs of lines, more fall than rise: a trend, not noise
 LOST = 0.7  # of what the score was: overfitting and noise take less of a training score
+ALIKE = 0.1  # of a whole fall
 FALLEN = 0.9  # of what the loss was
 REWARDS = frozenset("reward rewards return returns".split())
 
@@ -99,7 +100,10 @@ class BetterLossWorseScore(Detector):
 def falls(values: list[float], to: float) -> bool:
     """Steadily, and below this share of what it was."""
     third = len(values) // 3
-    first, last = median(values[:third]), median(values[-third:])
+    first, last = max(values[:third]), median(values[-third:])
     pairs = [(a, b) for i, a in enumerate(values) for b in values[i + 1 :]]
-    trend = sum((a > b) - (a < b) for a, b in pairs) / len(pairs)
-    return trend >= STEADY and last < first - (1 - to) * abs(first)
+    # What has fallen to the ground stays there: pairs that differ by less than a small part of the fall decide nothing.
+    decided = [a > b for a, b in pairs if abs(a - b) > ALIKE * (first - last)]
+    trend = (2 * sum(decided) - len(decided)) / max(1, len(decided))
+    steady = trend >= STEADY and len(decided) >= len(pairs) / 3
+    return steady and last < first - (1 - to) * abs(first)

@@ -29,13 +29,22 @@ class Sorted:
         self.longest = 0
         self.repeats = True  # the blocks go through the classes in the same order again and again
         self._length = 0
+        self._came: float | None = None  # the most frequent class of the last batch, and of the one before
+        self._main: float | None = None
 
     def add(self, classes: Counter[float], data: bool) -> None:
         self.batches += 1
         self.data += data
         self.labels.update(classes)
         self.within += entropy(classes)
-        main = max(classes, key=lambda label: (classes[label], -label))
+        # Where two classes meet, a small buffer mixes them: one batch of the next class among those of the last begins nothing.
+        most = max(classes.values())
+        came, self._came = self._came, min([label for label, number in classes.items() if number == most])
+        if came is not None:
+            self._place(self._main if self._came == self._main is not None else came)
+
+    def _place(self, main: float) -> None:
+        self._main = main
         if self.blocks and main == self.order[(self.blocks - 1) % len(self.order)]:
             self._length += 1
         else:
@@ -136,4 +145,4 @@ class ClassSortedBatches(Detector):
 
 def entropy(counts: Counter[float]) -> float:
     total = sum(counts.values())
-    return -sum(n / total * math.log(n / total) for n in counts.values() if n) if total else 0.0
+    return -sum([n / total * math.log(n / total) for n in counts.values() if n]) if total else 0.0

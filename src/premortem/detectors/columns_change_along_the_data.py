@@ -26,7 +26,9 @@ class ColumnsChangeAlongTheData(Detector):
     files, and where the order is drawn, there is nothing to compare; `premortem check --data DIR` reads the files themselves.
     """
 
-    card = Card("PM355", "columns-change-along-the-data", "data-scale", Severity.WARNING)
+    card = Card("PM355", "columns-change-along-the-data", "data-scale", Severity.WARNING).explaining(
+        "column-belongs-to-other-rows"
+    )
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ class ColumnsDifferBetweenPhases(Detector):
         "columns-differ-between-phases",
         "data-scale",
         Severity.WARNING,
-        explains=("train-and-eval-inputs-differ",),
+        explains=("train-and-eval-inputs-differ", "column-belongs-to-other-rows"),
     )
     listens = (DataProfiled,)
 

@@ -5,6 +5,7 @@ from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
+from premortem.profile.weighting import NEARLY_ALL, few
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
 SHARE = 0.5  # of the batches that must be left unused: a small rest is a choice
@@ -28,7 +29,8 @@ class FewerSamplesThanExpected(Detector):
     The model is trained on a fraction of the data, while the log shows full epochs.
 
     ## Usual causes
-    A `WeightedRandomSampler` that was given one weight per class instead of one per sample; a `break` or `return` of
+    A `WeightedRandomSampler` that was given one weight per class instead of one per sample, or a few weights that are thousands of
+    times larger than the rest; a `break` or `return` of
     a debugging session that is still in the loop over an unshuffled loader, or after the first batch.
 
     ## What to do
@@ -59,6 +61,8 @@ class FewerSamplesThanExpected(Detector):
             reachable, samples = event.reachable, event.samples
             if reachable is not None and samples is not None and 0 < reachable < samples:
                 yield self._sampler(event, reachable, samples)
+            elif event.weighted is not None and few(*event.weighted):
+                yield self._weights(event, *event.weighted)
         elif isinstance(event, OptimizerStep):
             if self._last is not None:
                 self._passes[self._last].steps += 1
@@ -86,6 +90,20 @@ class FewerSamplesThanExpected(Detector):
             remedy="Give one weight per sample, e.g. `class_weights[labels]`, and `num_samples=len(dataset)`.",
             samples=samples,
             reachable=reachable,
+        )
+
+    def _weights(self, event: LoaderBuilt, drawable: int, carried: int) -> Finding:
+        self.once(event.loader)
+        return self.finding(
+            event,
+            f"{NEARLY_ALL:.0%} of what the WeightedRandomSampler draws are the same {count(carried, 'sample')} of {drawable}: "
+            "their sampling weights are extreme",
+            cause="A few samples have weights that are thousands of times larger than those of the others: the model sees "
+            "practically only these few rows, over and over.",
+            remedy="Look at the largest weights: a division by an empty count or by nearly 0 makes such numbers. Limit them.",
+            severity=Severity.WARNING,
+            samples=drawable,
+            carrying=carried,
         )
 
     def _ended(self, event: EpochEnded) -> Findings:

@@ -6,7 +6,7 @@ from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.detectors.shared.printed import MOST_KINDS, columns
 from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
 from premortem.findings import Finding, Severity
-from premortem.metric_words import HIGHER, LOWER, RECORDS, TRAINED, words
+from premortem.metric_words import EVALUATED, HIGHER, LOWER, RECORDS, TRAINED, words
 
 ROUNDS = 6  # evaluations: in fewer, the first may well have been the best
 MISSED = 4  # improvements that were not kept: two may lie within a tolerance of the script's
@@ -21,7 +21,7 @@ class Round:
 
 
 class KeptTheWorst(Detector):
-    """The checkpoint that is kept as the best is not the best: it is written when the metric gets worse, or never again.
+    """The checkpoint that is kept as the best is not the best: it is written when the metric gets worse, always, or never again.
 
     ## Why it matters
     The training may be perfect; what is used in the end is the file. It holds the worst model of the run, or its first.
@@ -34,7 +34,9 @@ class KeptTheWorst(Detector):
     Save when a loss is lower than the lowest, or a score higher than the highest, so far; begin at infinity, of the right sign.
 
     ## When it stays silent
-    Unless the file's name says that it is the best, and no printed metric was ever better when it was written than before.
+    Unless the file's name says that it is the best, and no printed metric was ever better when it was written than before; or
+    it was written after every evaluation, and in several of them no printed metric was better than before. A file
+    that is written with weights which no model has any more is left alone.
     """
 
     card = Card("PM349", "kept-the-worst", "persistence", Severity.ERROR, subject="path")
@@ -51,7 +53,7 @@ class KeptTheWorst(Detector):
         if isinstance(event, LogLine):
             self._printed(event)
         elif isinstance(event, CheckpointSaved):
-            if "best" in words(event.path.rpartition("/")[2]):
+            if "best" in words(event.path.rpartition("/")[2]) and event.current is not False:
                 self._now.saved[event.path] = event.at
         elif isinstance(event, EvaluationEnded):
             if self._now.metrics or self._now.saved:
@@ -76,7 +78,11 @@ class KeptTheWorst(Detector):
     def _judge(self, event: Event, *, over: bool) -> Findings:
         for path in dict.fromkeys(path for each in self._rounds for path in each.saved):
             kept = [path in each.saved for each in self._rounds]
-            if len(kept) < ROUNDS or all(kept) or self.said(path):
+            if len(kept) < ROUNDS or self.said(path):
+                continue
+            if all(kept):
+                if over:
+                    yield from self._each(event, path)
                 continue
             # Saved again, and only at the worst: that is wrong whatever comes. One that was not saved again may be yet.
             if not over and sum(kept[1:]) < TWICE:
@@ -94,6 +100,34 @@ class KeptTheWorst(Detector):
                     self.once(path)
                     yield found
                     break
+
+    def _each(self, event: Event, path: str) -> Findings:
+        """It was written after every evaluation: what it holds is the last model, not the best one."""
+        known = {key: course for key in self._names if (course := self._course(key))}
+        # A best one is chosen by an evaluation; numbers that do not say of which data they are count where no other does.
+        chosen_by = {key: course for key, course in known.items() if words(self._names[key][0]) & EVALUATED}
+        courses = chosen_by or known
+        rounds = range(1, len(self._rounds))
+        worse = [i for i in rounds if not any(course[i] for course in courses.values())]
+        if not courses or len(worse) < MISSED:
+            return
+        key = next(iter(courses))
+        label, way = self._names[key]
+        values = [way * each.metrics[key] for each in self._rounds]
+        name = path.rpartition("/")[2]
+        self.once(path)
+        yield self.finding(
+            event,
+            f"`{name}` was written after each of {len(values)} evaluations, {len(worse)} times over a better one: `{label}` was "
+            f"{way * max(values):.4g} at best and is {way * values[-1]:.4g} in the file",
+            cause="The record that a new model is compared with is not updated when one is kept, so that the comparison is always "
+            "true: the file holds the last model.",
+            remedy=f"Write the record down where the file is written: `best = {label.replace(' ', '_')}`.",
+            at=self._rounds[-1].saved[path],
+            path=path,
+            kept=way * values[-1],
+            best=way * max(values),
+        )
 
     def _course(self, key: tuple[str, int]) -> list[bool]:
         """Of each evaluation but the first: whether this metric was better than ever before."""

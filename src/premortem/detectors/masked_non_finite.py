@@ -96,14 +96,16 @@ class MaskedNonFinite(Detector):
         self._mask: Masked | None = None  # the first that hid values of the model
         self._first: int | None = None  # step in which something was not finite
         self._hidden: dict[int, int] = {}  # optimizer -> steps with a finite loss and broken gradients
-        self._dirty: tuple[int, ...] = ()  # whose gradients backward left broken, and nobody cleared them
+        self._dirty: tuple[
+            int, ...
+        ] = ()  # whose gradients backward left broken, and the script has not cleared them
         self._cleaned = 0  # ... and the step found them clean
         self._sanitised: set[int] = set()  # steps in which nan_to_num was used on gradients
         self._whole: set[int] = set()  # steps in which nearly all of an output was masked
         self._replaced = 0
         self._skipped = 0  # losses in a row that were not finite and not used
         self._tested = 0  # ... which the script has asked about
-        self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
+        self._unused = 0  # backward passes in a row that left broken gradients which no step used
         self._waiting = ""  # what is not finite and may yet be used: "loss" or "gradients"
         self._dropped = 0  # batches that were left out because of it, in all,
         self._fresh = 0  # ... since the last backward pass: that may yet use them,
@@ -210,7 +212,7 @@ class MaskedNonFinite(Detector):
             )
 
     def _recall(self) -> None:
-        """It comes and goes, and this time nobody looked: the loss is finite again and backward broke again."""
+        """It comes and goes, and this time the script did not look: the loss is finite again and backward broke again."""
         vague = self._origin is None or (self._origin.stage == "backward" and not self._origin.detail)
         if vague and self._dirty and self._seen is not None and self._seen.stage == "backward":
             self._origin = self._seen

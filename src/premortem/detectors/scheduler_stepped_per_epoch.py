@@ -32,7 +32,7 @@ class SchedulerSteppedPerEpoch(Detector):
         schedules = self.fact(Schedules)
         if isinstance(event, SchedulerStep):
             schedule = schedules.of[event.scheduler]
-            # The script itself may have said how many epochs it wants to make.
+            # The script itself may name how many epochs it wants to make.
             planned = (self.fact(Epochs).planned or 0) * schedule.gap
             if schedule.calls == 3 and schedule.gap >= 3 and matches(schedule, planned):
                 self.once(event.scheduler)

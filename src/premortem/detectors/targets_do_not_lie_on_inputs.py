@@ -1,49 +1,60 @@
-from premortem.detectors.base import Card, Detector, Findings, Severity
-from premortem.events import DataProfiled
-from premortem.profile.lying import STRAIGHT, wrong
+from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
+from premortem.events import DataProfiled, Event, RunEnded
+from premortem.profile.facts import Profile
+from premortem.profile.lying import STRAIGHT, is_stored, wrong
+from premortem.profile.versions import is_augmented
 
 
 class TargetsDoNotLieOnInputs(Detector):
-    """Masks fit their images only when they are turned or mirrored: all of them, or those of a part of the samples.
+    """Masks fit their images only when they are turned or mirrored, those of a part of the samples: a transform of the one alone.
 
     ## Why it matters
     Every pixel has a label, and it is that of another pixel. The loss falls a little, because things have usual places, and stays there.
 
     ## Usual causes
-    A random flip, turn or crop of the image that is not applied to its mask; masks that a program wrote from the bottom up; rows and
-    columns exchanged.
+    A random flip, turn or crop of the image that is not applied to its mask.
 
     ## What to do
     Draw the same random numbers for image and mask: transform both in one call (`torchvision.transforms.v2` and albumentations do).
     Then draw three masks over their images and look.
 
     ## When it stays silent
-    When no channel of the image follows the mask in any way, and when pictures are symmetric.
+    When the samples are the same in each pass (then they are stored so), when no channel of the image follows the mask in any way, and when pictures are symmetric.
     """
 
     card = Card("PM357", "targets-do-not-lie-on-inputs", "data-augment", Severity.WARNING).explaining(
         "uninformative-labels"
     )
-    listens = (DataProfiled,)
+    listens = (DataProfiled, RunEnded)
 
-    def observe(self, event: DataProfiled) -> Findings:
-        for profile in event.profiles:
-            found = wrong(profile.laid)
-            if found is None or profile.phase == "step" or not self.once(profile.name):
-                continue
-            way, number, of = found
-            straight = dict(profile.laid).get(STRAIGHT, 0)
-            cause = (
-                "Some are turned and others are not: a random transform of the images is not applied to their masks."
-                if straight > 0.2 * of
-                else "The pixels follow the masks in that way and hardly as they are: they were stored in another order."
-            )
-            yield self.finding(
-                event,
-                f"{number} of {of} targets of {profile.name} fit their images only when they are laid {way}; {straight} fit as they are",
-                cause=cause,
-                remedy="Apply one transform to image and mask together, and draw a few masks over their images.",
-                way=way,
-                turned=number,
-                straight=straight,
-            )
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: dict[str, Profile] = {}  # until the samples came a second time, or do not for long
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, DataProfiled):
+            for profile in event.profiles:
+                if wrong(profile.laid) is None or profile.phase == "step" or self.said(profile.name):
+                    continue
+                self._waiting[profile.name] = profile
+        for name, profile in list(self._waiting.items()):
+            augmented = is_augmented(profile.versions)
+            if is_stored(profile):
+                del self._waiting[name]  # targets-stored-turned says it
+            elif augmented or isinstance(event, RunEnded) or self.times(name) >= TWICE:
+                del self._waiting[name]
+                if self.once(name):
+                    yield self._found(event, profile)
+
+    def _found(self, event: Event, profile: Profile) -> Finding:
+        way, number, of = wrong(profile.laid) or (STRAIGHT, 0, 0)
+        straight = dict(profile.laid).get(STRAIGHT, 0)
+        return self.finding(
+            event,
+            f"{number} of {of} targets of {profile.name} fit their images only when they are laid {way}; {straight} fit as they are",
+            cause="Some are turned and others are not: a random transform of the images is not applied to their masks.",
+            remedy="Apply one transform to image and mask together, and draw a few masks over their images.",
+            way=way,
+            turned=number,
+            straight=straight,
+        )

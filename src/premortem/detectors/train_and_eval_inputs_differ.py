@@ -76,7 +76,7 @@ class TrainAndEvalInputsDiffer(Detector):
 
     def __init__(self) -> None:
         self._train: dict[int, Inputs] = {}
-        self._eval: dict[int, Inputs] = {}  # since the last evaluation was told
+        self._eval: dict[int, Inputs] = {}  # since the last evaluation was reported
         self._losses: dict[tuple[str, bool], list[float]] = {}
         self._targets: dict[tuple[str, bool], Inputs] = {}
         self._outputs: dict[tuple[str, bool], Inputs] = {}

@@ -45,7 +45,7 @@ class WrongSign(Detector):
         self._walks: list[GraphWalked] = []  # since the last step of any optimizer
         self._values: dict[Site | None, list[float]] = {}
         self._right: set[int] = set()  # parameters that were trained the right way round
-        self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
+        self._unclear: set[int] = set()  # ... by a loss of which that is unknown
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
 
     def observe(self, event: Event) -> Findings:

@@ -1,4 +1,4 @@
-"""Pure: from what was heard of the clean runs and of a mutant's, to what is said about it."""
+"""Pure: from the findings of the clean runs and of a mutant's run to the mutant's score."""
 
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ class Score:
     detail: str = ""
     right_family: bool = False
     caught_by: Dated | None = None  # what caught it
-    others: list[Dated] = field(default_factory=list)  # what was said besides
+    others: list[Dated] = field(default_factory=list)  # the other findings
 
     @property
     def effective(self) -> bool:
@@ -66,7 +66,7 @@ def score(name: str, families: frozenset[str], needs: str, clean: Clean, run: He
         return Score(mutant=name, outcome=LOUD, detail=run.ended.partition("\n")[0])
     if not new:
         return Score(mutant=name, outcome=MISSED, detail=run.detail)
-    # The first that was said about it; what names the cause goes before what only noticed something.
+    # The first finding about it; what names the cause goes before what only noticed something.
     best = min(right or new, key=lambda finding: finding.step)
     others = [finding for finding in new if finding is not best]
     return Score(mutant=name, outcome=CAUGHT, right_family=bool(right), caught_by=best, others=others)

@@ -56,6 +56,8 @@ class LossCall(Event):
     input_spread: float | None = None
     target_spread: float | None = None
     target_grad: bool = False  # gradients flow into the target
+    parameters: tuple[int, ...] = ()  # keys that its result leads to: in the first audited steps of a line
+    identical: bool = False  # input and target are the same numbers, to the last bit, and not all one number
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
     weights: tuple[float, ...] = ()  # of the classes, at the first calls of a line
@@ -64,6 +66,16 @@ class LossCall(Event):
     padding: float | None = None
     # ... or, where there is none, what targets and inputs alike are filled up with at their ends
     padded: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Aligned(Event):
+    """`ctc_loss` was called, with targets on the CPU."""
+
+    blank: int
+    labels: int  # of all targets, without what fills them up
+    blanks: int  # those of them that are the blank
+    classes: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,7 +142,7 @@ class Loose(NamedTuple):
     name: str  # as the user's code calls it, or ""
     shape: tuple[int, ...]
     version: int  # counts in-place writes: large when it was trained before
-    value: int  # hash of a few of its values: changes when somebody moves it
+    value: int  # hash of a few of its values: changes when the parameter is moved
     loaded: bool = False  # came from a state dict
 
 
@@ -160,6 +172,8 @@ class GraphWalked(Event):
     feeds: tuple[tuple[str, str], ...] = ()
     # (shape, dimension): softmaxes whose result is summed over the last dimension, but that ran over another one
     crossed: tuple[tuple[tuple[int, ...], int], ...] = ()
+    # a log-probability of what was drawn is multiplied with an error of a prediction, and both have a graph
+    weighed_by_error: bool = False
     size: int = 0  # nodes in the graph
     pulls: tuple[Pull, ...] = ()
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from premortem.events.base import Event
-from premortem.profile.facts import Overlap, Profile
+from premortem.profile.facts import Overlap, Profile, Unrelated
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,6 +18,8 @@ class LoaderBuilt(Event):
     workers: int
     # indices a WeightedRandomSampler can draw: fewer than `samples` when it was given one weight per class
     reachable: int | None = None
+    # of those with a weight above 0: how many, and how many of them are nearly all that is drawn
+    weighted: tuple[int, int] | None = None
     # random generators that the dataset's own methods draw from, and that every worker gets a copy of
     generators: tuple[str, ...] = ()
     # of a `Subset`: a key of it, and one of the dataset that it is a part of
@@ -116,7 +118,9 @@ class RandomRepeated(Event):
 
 @dataclass(slots=True, kw_only=True)
 class DataProfiled(Event):
-    """What has flowed into the models so far (premortem.profile): told a few times, each time anew and whole."""
+    """What has flowed into the models so far (premortem.profile): emitted a few times, each time anew and whole."""
 
     profiles: tuple[Profile, ...]
     overlaps: tuple[Overlap, ...] = ()  # rows of an evaluation that were trained on
+    # what is trained on, an evaluation, and the column that goes with others in only one of them
+    relations: tuple[tuple[str, str, Unrelated], ...] = ()

@@ -22,7 +22,7 @@ class EvaluationEnded(Event):
     generator: bool  # in training its output goes into another model: its samples are no prediction
     weights: int | None  # checksum of the evaluated model's weights
     number: int  # counts the evaluations of this model from 1
-    forgotten: int = 0  # functional dropouts that ran because nobody passed `training`
+    forgotten: int = 0  # functional dropouts that ran because no `training` was passed
     fresh: bool = True  # on inputs that were not just trained on
     trained: bool = True  # the model itself was trained on before
     both: bool = False  # it was run in the other mode as well, between the same two steps

@@ -20,7 +20,7 @@ class Kept(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class OutOfMemory(Event):
-    """`torch.OutOfMemoryError` was raised. Sizes are bytes; what nobody could tell is None or empty."""
+    """`torch.OutOfMemoryError` was raised. Sizes are bytes; what is unknown is None or empty."""
 
     phase: str  # "forward", "backward", "step", or "" for any other code of the script's
     module: str = ""  # the innermost module that was running

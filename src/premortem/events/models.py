@@ -23,7 +23,7 @@ class Hidden(NamedTuple):
 
 
 class Misspelt(NamedTuple):
-    """Somebody set an attribute that torch does not know, where `requires_grad` of a parameter was meant."""
+    """The script set an attribute that torch does not know, where `requires_grad` of a parameter was meant."""
 
     owner: str  # "model.backbone"
     attribute: str  # "require_grad", or "requires_grad" of a module
@@ -47,6 +47,13 @@ class Repeated(NamedTuple):
     times: int
 
 
+class Hasty(NamedTuple):
+    """A norm whose running statistics are, for the greater part, those of the last batch."""
+
+    layer: str  # "model.bn1"
+    momentum: float
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelSeen(Event):
     """A module was called by the user's code (not by another module) for the first time."""
@@ -62,6 +69,7 @@ class ModelSeen(Event):
     misspelt: tuple[Misspelt, ...] = ()
     frozen: tuple[SaidFrozen, ...] = ()
     repeats: tuple[Repeated, ...] = ()
+    hasty: tuple[Hasty, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,7 +93,7 @@ class Forward(Event):
     source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
     number: int = 0  # counts all forwards of the run
     tracked: bool = True  # the output has a graph (never without `grad`; not for an all-frozen model)
-    forgotten: int = 0  # functional dropouts that ran because nobody passed `training`, in an eval-mode root
+    forgotten: int = 0  # functional dropouts that ran because no `training` was passed, in an eval-mode root
     copies: int = 1  # how often the first sample is in the batch (only looked at in noisy evaluations)
     discarded: bool = False  # the user's line threw the result away (looked at in noisy evaluations)
     unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected
@@ -136,12 +144,37 @@ class Experimented(Event):
     batched: bool  # a loader made the rows, and each has a target
     same_input: bool  # the very tensor of the experiment before: the whole data set, not a batch
     own_rows: bool  # some parameter or list of layers has as many entries as there are rows
-    statistics: bool  # a layer normalises by the batch in eval mode too, because it was told so
+    statistics: bool  # a layer normalises by the batch in eval mode too, because its options say so
     source: int | None  # the model whose output it is given
     relation: str = ""  # of the target to an input: "shifted" by one place, the "same", or ""
     length: int = 0  # of that sequence
     tokens: bool = False  # it holds whole numbers
     ignored: tuple[str, ...] = ()  # inputs, as `forward` calls them, that have no effect on any output
+
+
+@dataclass(slots=True, kw_only=True)
+class PaddingMask(Event):
+    """Audit gear: an attention with a padding mask, and what stands at the places that it shows and hides in the model's own
+    input: tokens, or rows of features that are all zero (`empty`: all that are shown; `full`: none that is hidden)."""
+
+    shown: int
+    masked: int
+    shown_values: int  # different tokens there
+    masked_values: int
+    empty: bool = False
+    full: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class StateCarried(Event):
+    """Audit gear: a model that is asked the same twice answers differently, because of what it keeps in plain attributes, a row
+    for each sample; and at its next training call they were still as the batch before had left them."""
+
+    model: int
+    name: str
+    attributes: tuple[str, ...]  # "rnn.hidden"
+    effect: float  # of the first call on the second, in units of the spread of all outputs
+    batched: bool  # a loader made the rows, and each has a target
 
 
 @dataclass(slots=True, kw_only=True)

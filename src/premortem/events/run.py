@@ -56,7 +56,7 @@ class Variable(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class EnvironmentRead(Event):
-    """What steers the script from its environment; told after its first step, and at the end when there is more."""
+    """What steers the script from its environment; emitted after its first step, and at the end when there is more."""
 
     variables: tuple[Variable, ...]
 
@@ -90,7 +90,7 @@ class Switch(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class FilesRead(Event):
-    """What the script has read from the disk; told after its first step, and at the end when more was read since."""
+    """What the script has read from the disk; emitted after its first step, and at the end when more was read since."""
 
     files: tuple[FileFacts, ...]
     switches: tuple[Switch, ...] = ()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from premortem.cards import Card
 from premortem.events.base import Event, Site
+from premortem.findings import Patch
 
 
 class Suspicion(NamedTuple):
@@ -17,6 +18,7 @@ class Suspicion(NamedTuple):
     text: str  # the code that is reported
     message: str
     remedy: str = ""
+    patch: Patch | None = None  # the change that its fix makes
 
     def covers(self, at: Site | None) -> bool:
         """Whether this is the line, or one of the lines, that is reported."""

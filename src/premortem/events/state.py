@@ -38,7 +38,6 @@ class FileLoaded(Event):
 
     path: str
     keys: tuple[str, ...]
-    optimizer_lrs: tuple[float, ...] = ()  # learning rates in it
     optimizer_entries: int = 0  # parameters with state in it
     counters: tuple[tuple[str, int], ...] = ()  # whole numbers in it ("epoch", 12)
     records: tuple[tuple[str, float], ...] = ()  # other numbers in it ("best_acc", 0.93)
@@ -67,7 +66,7 @@ class Schedule(NamedTuple):
     saved_position: int | None  # in the file; None when the file holds no such state
     saved_horizon: int | None
     other_kind: bool = False  # the one in the file is a schedule of another kind
-    rate: float | None = None  # the largest that it gives at its position; None when it has not said so
+    rate: float | None = None  # the largest that it gives at its position; None when unknown
 
 
 class Setting(NamedTuple):
@@ -179,7 +178,7 @@ class StorageSeen(Event):
 
 @dataclass(slots=True, kw_only=True)
 class MirrorSeen(Event):
-    """How a mirror is doing; told when it fails, and at the end when something is missing there."""
+    """How a mirror is doing; emitted when it fails, and at the end when something is missing there."""
 
     url: str
     pending: int
@@ -212,11 +211,24 @@ class AliasKept(Event):
 @dataclass(slots=True, kw_only=True)
 class UnsavedStateUsed(Event):
     """The first call of a restored model is in eval mode, with buffers that no state dict holds, that differ from
-    those of the model that was saved, and that nobody wrote since. `at` is the `load_state_dict`."""
+    those of the model that was saved, and that were not written since. `at` is the `load_state_dict`."""
 
     model: int
     name: str
     buffers: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class InitialisedAgain(Event):
+    """Between a load and the next step, a layer turned a flag of its own that no state dict holds, and wrote over weights that
+    were loaded into it. `at` is where they were."""
+
+    model: int
+    name: str
+    layer: str  # "transforms.0"
+    flag: str  # "initialized"
+    parameters: tuple[str, ...]
+    layers: int = 1  # to which this happened
 
 
 @dataclass(slots=True, kw_only=True)

@@ -31,7 +31,9 @@ class OptimizerBuilt(Event):
     @property
     def held(self) -> frozenset[int]:
         """The keys of all parameters in its groups."""
-        return frozenset(key for group in self.groups for key in group.parameters)
+        # No line of ours for each of them: detectors ask at every step.
+        none: frozenset[int] = frozenset()
+        return none.union(*[group.parameters for group in self.groups])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +78,7 @@ class OptimizerStep(Event):
     reused: bool = False  # no backward since its last step, and the very gradients of that step were there
     touched: bool = False  # the user's own code wrote the gradients after the last backward
     pending: int = 0  # backward calls whose gradients are in the sum it used
-    scaled: bool = False  # its gradients still carry a GradScaler's scale: nobody unscaled them
+    scaled: bool = False  # its gradients still carry a GradScaler's scale: they were not unscaled
     # the call stands under an `if` that asks for a remainder (every k-th time), or its backward passes in a loop that says
     # it runs over micro-batches
     gated: bool = False
@@ -84,7 +86,7 @@ class OptimizerStep(Event):
     refused: bool = False  # by premortem: the update would not have been finite
     rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values
     stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
-    rested: int = 0  # steps like it since the last one that was told, which were not
+    rested: int = 0  # steps like it since the last reported one, which were only counted
     # of several backward passes: the batches that were drawn for them, the first and the last, counted from 1 in their epoch
     batches: tuple[int, int] | None = None
     uphill: float | None = None  # by hand: cosine between the update and the gradient (a few values, CPU)
@@ -153,7 +155,7 @@ class StepStats(Event):
     weights_finite: bool = True
     input_finite: bool = True
     lr: float = 0.0
-    rested: bool = False  # a sound step of which nothing else was told
+    rested: bool = False  # a sound step that was only counted: no other event of it was emitted
     # below 1, the script divides the loss of each of several backward passes (`loss / 4`): `loss` is their mean, undivided
     share: float = 1.0
 
@@ -207,7 +209,7 @@ class SchedulerStep(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ScalerUpdate(Event):
-    """On a GPU it is told twice: at once without the scale, and with nothing but the scale when that has arrived."""
+    """On a GPU it is emitted twice: at once without the scale, and with nothing but the scale when that has arrived."""
 
     scale: float | None
     skipped: bool

@@ -70,15 +70,6 @@ def doubt(purpose: str, content: bytes, signature: str) -> str:
     return "it is signed with another key: by another user, on another machine, or before your key was made"
 
 
-def why_no_key() -> str:
-    """Why nothing can be signed here; "" when it can."""
-    try:
-        _key()
-    except NoKey as error:
-        return str(error)
-    return ""
-
-
 def handed_on() -> dict[str, str]:
     """The variable by which a process that this one starts recognises what this one wrote."""
     return {WRITTEN: ",".join(sorted(_unsigned))}
@@ -93,10 +84,11 @@ def digest(content: bytes) -> str:
 
 def key_file() -> Path:
     """Raises NoKey where the user has no folder of their own."""
-    return _state() / "premortem" / "key"
+    return state() / "premortem" / "key"
 
 
-def _state() -> Path:
+def state() -> Path:
+    """Where a user's programs keep what is theirs. Raises NoKey."""
     given = os.environ.get("XDG_STATE_HOME", "")
     if Path(given).is_absolute():  # the convention says to ignore others
         return Path(given)

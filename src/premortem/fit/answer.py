@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from premortem.amounts import short
 from premortem.fit.gpus import MIB, Gpu
 from premortem.fit.levers import Lever, candidates, samples
 from premortem.fit.search import Search
@@ -218,7 +219,7 @@ def _calculated(base: dict[str, Any], gpu: Gpu) -> Iterator[Advice]:
     for group in base["groups"][:1]:
         largest = group["largest"]
         if largest > 0.15 * peak and largest > 64 * MIB:
-            where = f"{group['file']}:{group['line']}" if group["file"] else group["module"]
+            where = f"{short(group['file'])}:{group['line']}" if group["file"] else group["module"]
             yield _reckoned(
                 "chunk",
                 f"compute `{group['op']}` at {where} in four pieces",

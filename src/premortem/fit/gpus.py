@@ -72,7 +72,7 @@ ALL = (
 DEFAULT = "h100"
 # A card has one name however it is written: "RTX 4090", "rtx4090", "NVIDIA GeForce RTX 4090".
 _DECORATION = re.compile(r"nvidia|geforce|tesla|quadro|rtx|pcie|hbm\d?|sxm\d?|generation|[^a-z0-9]")
-_USUAL = {"a100": "a100-80g", "v100": "v100-16g"}  # where the size is not said
+_USUAL = {"a100": "a100-80g", "v100": "v100-16g"}  # where the name has no size
 
 
 def _key(word: str) -> str:

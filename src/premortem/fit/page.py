@@ -16,6 +16,7 @@ from premortem.fit.gpus import GIB, MIB, Gpu
 from premortem.fit.levers import Lever
 from premortem.fit.sides import Side
 
+_WORTH = 1024  # bytes of a line in the table: a loss is one number
 _SHOWN = 8
 _ASSUMED = 5
 _COLOURS = {FITS: "bold green", "tight": "bold yellow", NO: "bold red"}
@@ -64,10 +65,12 @@ def record(found: Answer, gpu: Gpu) -> str:
     return dumps(whole, indent=2) + "\n"
 
 
-def show_prediction(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
-    """What is known after the first rehearsal."""
+def show_prediction(found: Answer, gpu: Gpu, terminal: Terminal, *, default: bool = False) -> None:
+    """What is known after the first rehearsal. `default`: no card was named."""
     base = found.base
     terminal.print(_headline(found, gpu))
+    if default:
+        terminal.print(Text("That is the default card: --device NAME is another one.", "dim"))
     terminal.print()
     terminal.print(_kinds(base))
     terminal.print()
@@ -191,6 +194,8 @@ def _alive(base: dict[str, Any]) -> Table:
     for title, side in (("operation", "left"), ("bytes", "right"), ("tensors", "right"), ("where", "left"), ("module", "left")):  # fmt: skip
         table.add_column(title, justify=side, overflow="fold")  # type: ignore[arg-type]
     for group in base["groups"][:_SHOWN]:
+        if group["bytes"] < _WORTH:
+            continue
         shape = "×".join(map(str, group["shape"]))
         what = f"{group['op']} {shape} {group['dtype']}".strip()
         where = f"{_short(group['file'])}:{group['line']}" if group["file"] else ""

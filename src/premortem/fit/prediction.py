@@ -19,7 +19,6 @@ class Prediction:
     groups: list[dict[str, Any]] = field(default_factory=list)  # likewise, largest first
     modules: dict[str, int] = field(default_factory=dict)  # what activations and temporaries belong to
     phase: str = ""
-    tipped: dict[str, Any] = field(default_factory=dict)  # the allocation that made the maximum
     timeline: list[dict[str, int]] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
     fits: bool | None = None  # whether the whole diary goes through on a card of this size
@@ -67,8 +66,7 @@ def predict(trace: Any, room: int | None = None) -> Prediction:
     found.groups = _groups(trace, living)
     found.modules = _modules(trace, living)
     if 0 <= at < len(trace.diary):
-        last = trace.allocations[trace.diary[at]]
-        found.phase, found.tipped = last.phase, _described(last)
+        found.phase = trace.allocations[trace.diary[at]].phase
     found.timeline, found.marks = _timeline(trace)
     if room is not None:
         limited = Allocator(room)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SECONDS = 60.0  # for everything, unless the user says otherwise,
-PATIENCE = 300.0  # ... and for the script's own start, without which nothing can be said
+PATIENCE = 300.0  # ... and for the script's own start, without which there is no answer
 _AFTER = 20.0  # ... after a start that has used up all of it
 _CLOSING = 3.0  # ... for the processes to end and the page to be written
 _SHORTEST = 1.0  # ... that a rehearsal takes

@@ -1,7 +1,7 @@
 """Numbers that a script reads from its tensors (`.item()`, `if mask.any()`, `x[mask]`) although nothing is computed.
 
 What came from the host as integers or truths (labels, lengths, masks) is carried along for real: it is small. All else
-is assumed, and what was assumed is said.
+is assumed, and the answer lists what was assumed.
 """
 
 import math

@@ -14,6 +14,7 @@ from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import PATIENCE, SECONDS, Asked, NotRehearsed, Trials
 from premortem.program.running import Program
 from premortem.terminal import pages
+from premortem.terminal.console import WIDTH
 from premortem.terminal.interruption import exit_code, unbroken
 from premortem.terminal.progress import progress
 
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
         patience=options.seconds or PATIENCE,
         show_output=options.show_output,
     )
-    terminal = pages.terminal(width=None)
+    terminal = pages.terminal(width=None if os.environ.get("COLUMNS") else WIDTH)  # of a pipe
     found, interrupted = None, None
     trials = Trials(asked)
     try:
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
             shown.limit(trials.until)
             if not options.quiet:
                 with unbroken():
-                    page.show_prediction(found, gpu, terminal)
+                    page.show_prediction(found, gpu, terminal, default=options.device == gpus.DEFAULT)
             if not options.quick:
                 complete(found, trials, shown)
             if options.measure:

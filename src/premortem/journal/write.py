@@ -78,7 +78,7 @@ class Journal:
         try:
             private.make_folder(folder)
             check_room(folder)
-            _create(journal.path, meta)
+            create(journal.path, meta)
         except (OSError, sqlite3.Error) as error:
             journal._give_up(error)
         return journal
@@ -305,6 +305,11 @@ _at_work = threading.Lock()
 _held: list[bool] = []
 
 
+def undisturbed() -> threading.Lock:
+    """To be held while SQLite is used on a thread of ours: no process is forked meanwhile."""
+    return _at_work
+
+
 def _before_fork() -> None:
     _held.append(_at_work.acquire(timeout=WAIT))  # not for a disk that hangs
 
@@ -334,11 +339,12 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _create(path: Path, meta: dict[str, Any]) -> None:
+def create(path: Path, meta: dict[str, Any], mode: str = "WAL") -> None:
+    """A journal with nothing in it but `meta`. Raises OSError or sqlite3.Error."""
     private.opened(path, "ab").close()  # SQLite makes its other files with the rights of this one
     connection = _connect(path, "rwc")
     try:
-        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA journal_mode={mode}")
         connection.execute("BEGIN IMMEDIATE")
         # Fails when the tables are there already: two runs are never mixed in one journal.
         for statement in schema.TABLES.strip().split(";\n"):

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from premortem import redaction
+from premortem.amounts import short
 from premortem.errors import PremortemError
 from premortem.files import untrusted
+from premortem.findings import Patch
 from premortem.lint import notebooks
 from premortem.lint.cache import hash_of
 from premortem.lint.configs import SUFFIXES as CONFIGS
@@ -100,12 +103,46 @@ def write(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, uns
 
 def patch(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool = False) -> str:
     """What `write` would change, as a unified diff."""
-    parts: list[str] = []
-    for path, data, after in _fixed_files(diagnostics, contents, unsafe=unsafe):
-        parts += difflib.unified_diff(_lines(data), _lines(after.data), path, path)
+    changed = _fixed_files(diagnostics, contents, unsafe=unsafe)
+    return "".join(diff(path, _text(data), _text(after.data)) for path, data, after in changed)
+
+
+def diff(name: str, before: str, after: str) -> str:
+    """As a unified diff, which `git apply` and `premortem why --try` take."""
+    parts = difflib.unified_diff(before.splitlines(True), after.splitlines(True), name, name)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
     )
+
+
+def alone(one: Diagnostic, data: bytes) -> Patch | None:
+    """What the fix of one report would change in the file as it was checked; None without a fix that leaves it readable."""
+    after = _tried(one.path, data, [one.fix]) if one.fix is not None else None
+    if one.fix is None or after is None or one.path.endswith(".ipynb"):
+        return None
+    name = short(one.path)
+    before, now = (redaction.source(_text(text), one.path) for text in (data, after))
+    how = "--fix" if one.fix.safe else "--unsafe-fixes"
+    made_by = f"`premortem lint {how} --select {one.card.code} {name}` makes this change:"
+    return Patch(diff(name, before, now), "" if one.card.preview else made_by)
+
+
+def each_alone(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str]) -> Iterator[Patch | None]:
+    """Of each report the change that its fix makes. `contents`: the hashes of what was checked."""
+    texts: dict[str, bytes | None] = {}
+    for one in diagnostics:
+        if one.fix is not None and one.path not in texts:
+            texts[one.path] = _as_checked(one.path, contents)
+        data = texts.get(one.path)
+        yield alone(one, data) if data is not None else None
+
+
+def _as_checked(path: str, contents: Mapping[str, str]) -> bytes | None:
+    try:
+        data = untrusted.read(path)
+    except OSError:
+        return None
+    return data if hash_of(data) == contents.get(path) else None
 
 
 def _fixed_files(
@@ -123,5 +160,5 @@ def _fixed_files(
             yield path, data, fixed(path, data, reports, unsafe=unsafe)
 
 
-def _lines(data: bytes) -> list[str]:
-    return [line.decode(errors="replace") for line in data.splitlines(keepends=True)]
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

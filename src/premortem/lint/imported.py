@@ -12,7 +12,7 @@ from pathlib import Path
 from premortem.errors import UsageError
 from premortem.events import Argument, SourceRead, Suspicion
 from premortem.files import untrusted
-from premortem.lint import engine, files, project, settings
+from premortem.lint import engine, files, fixes, project, settings
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.parsing import Unreadable
 from premortem.lint.project_facts import Facts
@@ -83,7 +83,9 @@ def suspicion(one: Diagnostic, data: bytes) -> Suspicion:
         lines[-1] = lines[-1][: one.end_column - 1] if one.end_column > 1 else lines[-1]
         lines[0] = lines[0][one.column - 1 :]
     text = "\n".join(lines).strip()
-    return Suspicion(one.card, one.path, one.line, one.end_line, text, one.message, one.remedy)
+    return Suspicion(
+        one.card, one.path, one.line, one.end_line, text, one.message, one.remedy, fixes.alone(one, data)
+    )
 
 
 def arguments(path: str, data: bytes) -> Iterator[Argument]:

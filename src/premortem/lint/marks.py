@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from premortem.lint.datasets import indexed
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
 from premortem.lint.tree import argument, constant
@@ -60,6 +61,7 @@ def more_marks(source: Source) -> Iterator[str]:
         yield "yaml:jsonargparse"
     if b"add_implicit_resolver" in data:
         yield "yaml:resolver"
+    yield from indexed(source)
     if b"oftmax" in data or b"igmoid" in data:
         outputs = Outputs(source)
         for owner in source.classes:

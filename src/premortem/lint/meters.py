@@ -21,7 +21,11 @@ KEEPS = "keeps:"
 
 def keeping(source: Source) -> Iterator[str]:
     """A mark for each method of this file that adds up one of its parameters as it is."""
-    adding = {source.function(one) for one in source.nodes(ast.AugAssign) if _adds(one)} - {None}
+    adding = {
+        source.function(one)
+        for one in (*source.nodes(ast.AugAssign), *source.nodes(ast.Assign))
+        if _adds(one)
+    }
     for owner in source.classes if adding else ():
         for method in owner.body:
             if isinstance(method, FUNCTIONS) and method in adding:
@@ -30,15 +34,29 @@ def keeping(source: Source) -> Iterator[str]:
 
 
 def _adds(node: ast.AST) -> bool:
-    """`self.sum += ...`"""
-    return (
-        isinstance(node, ast.AugAssign)
-        and isinstance(node.op, ast.Add)
-        and isinstance(node.target, ast.Attribute)
-        and isinstance(node.target.value, ast.Name)
-        and node.target.value.id == "self"
-        and not isinstance(node.value, ast.Constant)
-    )
+    """`self.sum += ...`, `self.mean = (self.mean * self.n + ...) / ...`"""
+    return _added_by(node) is not None
+
+
+def _added_by(node: ast.AST) -> ast.expr | None:
+    """What such a statement adds to what is kept."""
+    added: ast.expr | None = None
+    if isinstance(node, ast.AugAssign):
+        held: ast.expr = node.target
+        added = node.value if isinstance(node.op, ast.Add) else None
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        held, value = node.targets[0], node.value
+        while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+            value = value.left
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and dotted(held):
+            if dotted(_counted(value.left)) == dotted(held):
+                added = value.right
+            elif dotted(_counted(value.right)) == dotted(held):
+                added = value.left
+    else:
+        return None
+    mine = isinstance(held, ast.Attribute) and isinstance(held.value, ast.Name) and held.value.id == "self"
+    return added if mine and not isinstance(added, ast.Constant) else None
 
 
 def _kept_by(source: Source, method: Function) -> Iterator[tuple[str, int]]:
@@ -46,9 +64,7 @@ def _kept_by(source: Source, method: Function) -> Iterator[tuple[str, int]]:
     names = [one.arg for one in parameters(method)][1:]
     nodes = source.within(method, nested=False) if names else ()
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    added = {
-        dotted(_counted(node.value)) for node in nodes if isinstance(node, ast.AugAssign) and _adds(node)
-    }
+    added = {dotted(_counted(value)) for node in nodes if (value := _added_by(node)) is not None}
     yield from ((name, number) for number, name in enumerate(names) if name in added - bound)
 
 

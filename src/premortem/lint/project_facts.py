@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from premortem.lint.datasets import INDEXED
 from premortem.lint.imports import can_mean, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
 from premortem.lint.marks import IMPORT, OUTPUT
@@ -176,6 +177,19 @@ class Facts:
                 if known == f"{owner}.{method}" and module and can_mean(module, folder, file):
                     found.add((parameter, int(number)))
         return sorted(found)
+
+    def reads_by_index(self, name: str, path: str) -> bool:
+        """Whether the dataset class that this file imports by this name gives its samples by index, and not by chance."""
+        folder = place(path).rpartition("/")[0]
+        module, _, owner = name.rpartition(".")
+        files = [
+            file
+            for file, _, known in (
+                mark[len(INDEXED) :].partition(">") for mark in self._joined.marks if mark.startswith(INDEXED)
+            )
+            if known == owner and module and can_mean(module, folder, file)
+        ]
+        return len(files) == 1
 
     def called_without_grad(self, function: str) -> bool:
         """Whether a function of this name is called under `no_grad`/`inference_mode` somewhere."""

@@ -13,7 +13,7 @@ from premortem import __version__
 from premortem.errors import PremortemError, UsageError
 from premortem.files import private, untrusted
 from premortem.files.plain import dumps
-from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.findings import Certainty, Finding, Patch, Severity, Where
 from premortem.lint import (
     cache,
     engine,
@@ -212,7 +212,12 @@ def _write_findings(file: Path, outcome: Outcome) -> None:
     record = {
         "premortem": __version__,
         "run": {"verb": "lint", "files": outcome.files, "silenced": outcome.silenced},
-        "findings": [finding(one).to_json() for one in outcome.diagnostics],
+        "findings": [
+            finding(one, patch).to_json()
+            for one, patch in zip(
+                outcome.diagnostics, fixes.each_alone(outcome.diagnostics, outcome.contents), strict=True
+            )
+        ],
     }
     try:
         private.write_text(file, dumps(record, indent=2) + "\n")
@@ -220,7 +225,7 @@ def _write_findings(file: Path, outcome: Outcome) -> None:
         raise PremortemError(f"the findings cannot be written to {file} ({error.strerror})") from None
 
 
-def finding(diagnostic: Diagnostic) -> Finding:
+def finding(diagnostic: Diagnostic, patch: Patch | None = None) -> Finding:
     """A diagnostic in the words that all of premortem shares. Nothing has run, so nothing is measured."""
     evidence: dict[str, object] = {"column": diagnostic.column, "fixable": diagnostic.fix is not None}
     if diagnostic.cell is not None:
@@ -236,4 +241,4 @@ def finding(diagnostic: Diagnostic) -> Finding:
         remedy=diagnostic.remedy,
         where=Where(file=diagnostic.path, line=diagnostic.line),
         evidence=evidence,
-    )
+    ).with_patch(patch)

@@ -39,7 +39,7 @@ def _box(finding: Finding) -> str:
     rows = [f"<div style='margin:.2em 0'>{_text(finding.message)}</div>", _code(finding)]
     labelled = {
         "where": _place(finding.where),
-        "seen": evidence_text(finding.evidence),
+        "seen": evidence_text(finding.seen),
         "why": finding.cause,
         "fix": finding.remedy,
         "more": f"premortem explain {finding.code}",
@@ -49,6 +49,8 @@ def _box(finding: Finding) -> str:
         for label, text in labelled.items()
         if text
     ]
+    if finding.patch is not None:
+        rows.append(f"<pre style='margin:.3em 0'>{escape(finding.patch.diff)}</pre>")
     return f"<div style='{BOX.format(colour)}'><div>{head}</div>{''.join(rows)}</div>"
 
 

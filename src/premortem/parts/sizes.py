@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from premortem.amounts import scaled
@@ -47,6 +48,13 @@ def free() -> int:
         except (OSError, ValueError):  # no container, or one without a limit ("max")
             continue
     return min(found)
+
+
+def peak() -> int:
+    """The most memory that this process has had."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _of_the_machine() -> int:

@@ -31,7 +31,9 @@ def at_the_users_line(original: Any) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        while frame.f_back is not None and is_ours(frame):
+        while frame.f_back is not None and (
+            frame.f_code.co_filename.startswith(_UNSEEN) or is_ours(frame)  # the first without a call of ours
+        ):
             frame = frame.f_back
         code, line = frame.f_code, frame.f_lineno or 0
         known = _lines.get((id(code), line))

@@ -17,7 +17,7 @@ Guard = Callable[[], bool]
 UNDER = -1  # beneath what watches: what the machine does to a script
 OVER = 1  # above it: what a change makes the script do
 
-_SUBSCRIBER, _SILENT = attrgetter("subscriber"), attrgetter("silent")
+_SUBSCRIBER, _SILENT, _AWAY = attrgetter("subscriber"), attrgetter("silent"), attrgetter("is_away")
 _NUMBERS = itertools.count()
 _points: dict[tuple[int, str], Point] = {}  # by their owner and name
 
@@ -89,7 +89,11 @@ class Point:
     def remove(self, layer: Layer) -> None:
         self._layers.remove(layer)
         self._changed()
-        if not self._layers:
+        self.leave()
+
+    def leave(self) -> None:
+        """The original is back, if all whose layers are here are away."""
+        if all(map(_AWAY, map(_SUBSCRIBER, self._layers))):
             self.hide()
 
     def _changed(self) -> None:
@@ -240,8 +244,11 @@ class Subscriptions:
     def __init__(self, guard: Guard = lambda: True, *, passing: bool = False) -> None:
         self.guard = guard  # for layers that are `guarded`
         self.silent = False
+        self.is_away = False
         self._passing = passing  # they come and go while the script runs
         self._held: list[Callable[[], None]] = []
+        self._points: dict[Point, None] = {}
+        self._replaced: list[Replaced] = []
         self._changing: dict[Point, None] = {}  # points where a layer is another one in silence
 
     def __bool__(self) -> bool:
@@ -264,6 +271,7 @@ class Subscriptions:
         there = point(owner, name, passing=self._passing)
         silently = make if isinstance(quiet, bool) else quiet
         layer = Layer(order, next(_NUMBERS), make, self, silently, guarded, asks)
+        self._points[there] = None
         if silently is not make:
             self._changing[there] = None
         there.add(layer)
@@ -277,25 +285,65 @@ class Subscriptions:
             for each in self._changing:
                 each.choose()
 
+    def away(self) -> None:
+        """Silent, and torch's own functions are in their places. Nothing is forgotten: `back` only puts the switches there."""
+        if not self.is_away:
+            self.is_away = True
+            self.silence(True)
+            for each in self._points:
+                each.leave()
+            for replaced in self._replaced:
+                replaced.hide()
+
+    def back(self) -> bool:
+        """As before `away`. False, and all of it is over, where the script has put something else in one of the places."""
+        if not self.is_away:
+            return True
+        self.is_away = False
+        if not all(each.bare or each.installed for each in self._points):
+            self.end()
+            return False
+        for each in self._points:
+            each.show()
+        for replaced in self._replaced:
+            replaced.show()
+        return True
+
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """Put a value in the place of `owner.name`, whatever it is: a class, a property, a number, another function."""
-        own = name in vars(owner)
         before = vars(owner).get(name)
         if isinstance(value, types.FunctionType) and isinstance(before, types.FunctionType):
             functools.update_wrapper(value, before)
-        setattr(owner, name, value)
-
-        def put_back() -> None:
-            if vars(owner).get(name) is not value:
-                return
-            if own:
-                setattr(owner, name, before)
-            else:
-                delattr(owner, name)
-
-        self._held.append(put_back)
+        replaced = Replaced(owner, name, value, name in vars(owner), before)
+        replaced.show()
+        self._replaced.append(replaced)
+        self._held.append(replaced.hide)
 
     def end(self) -> None:
         self._changing.clear()
+        self._points.clear()
+        self._replaced.clear()
         while self._held:
             self._held.pop()()
+        self.is_away = False
+
+
+class Replaced(NamedTuple):
+    """A value in the place of another one."""
+
+    owner: Any
+    name: str
+    value: Any
+    own: bool  # the owner itself has the other one
+    before: Any
+
+    def show(self) -> None:
+        setattr(self.owner, self.name, self.value)
+
+    def hide(self) -> None:
+        if vars(self.owner).get(self.name) is not self.value:
+            return
+        if self.own:
+            setattr(self.owner, self.name, self.before)
+        else:
+            delattr(self.owner, self.name)

@@ -45,7 +45,8 @@ def show(
     silenced: int = 0,
 ) -> None:
     """Everything on stdout: the page is what was asked for. `interrupted`: after how many of the parts."""
-    _Page(sys.stdout).show(project, parts, seconds, start_up, interrupted=interrupted, silenced=silenced)
+    line = _verdict_line(project, parts, seconds, start_up, interrupted, silenced)
+    _Page(sys.stdout).show(project, parts, line)
 
 
 class _Page:
@@ -54,23 +55,13 @@ class _Page:
         self._terminal = Terminal(file=stream, highlight=False, markup=False, emoji=False)
         self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
 
-    def show(
-        self,
-        project: Project,
-        parts: Sequence[Part],
-        seconds: float,
-        start_up: float,
-        *,
-        interrupted: str,
-        silenced: int,
-    ) -> None:
+    def show(self, project: Project, parts: Sequence[Part], verdict_line: Text) -> None:
         self._line(Text(_title(project), "dim"))
         room = max((len(label) for part in parts for label, _text in part.facts), default=0)
         for part in parts:
             self._section(part, room)
         self._line(Text())
-        line = _verdict_line(project, parts, seconds, start_up, interrupted=interrupted, silenced=silenced)
-        self._line(line)
+        self._line(verdict_line)
 
     def _section(self, part: Part, room: int) -> None:
         self._line(Text())
@@ -123,13 +114,7 @@ def _title(project: Project) -> str:
 
 
 def _verdict_line(
-    project: Project,
-    parts: Sequence[Part],
-    seconds: float,
-    start_up: float,
-    *,
-    interrupted: str,
-    silenced: int,
+    project: Project, parts: Sequence[Part], seconds: float, start_up: float, interrupted: str, silenced: int
 ) -> Text:
     said = verdict(parts)
     pattern, colour = _VERDICTS[said]

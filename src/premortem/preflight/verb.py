@@ -98,7 +98,7 @@ class Checking:
         for part, findings in zip(
             self.parts, joined([part.findings for part in self.parts], cards), strict=True
         ):
-            part.findings = findings
+            part.findings = list(map(self.silence.apply, findings))  # some have moved to lint's line
         folded = fold(self.findings, cards)
         kept = {_key(finding): finding for finding in shown(folded)}
         self.silenced = len(folded) - len(kept) + sum(part.silenced for part in self.parts)

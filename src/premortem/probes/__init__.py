@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Event
+from premortem.probes.attention_masks import AttentionMasks
 from premortem.probes.backward import Backwards
 from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
@@ -78,6 +79,7 @@ class Attachment:
         self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
+        masks = AttentionMasks(session, models)
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
@@ -104,6 +106,7 @@ class Attachment:
             self.op_audit,
             losses,
             experiments,
+            masks,
             self.loaders,
             self.inflow,
             self.reading,
@@ -133,9 +136,11 @@ class Attachment:
     def _heeds(self) -> bool:
         """Before a rested step: whether it is more than any other."""
         loaded, resuming = self.states.fresh, self.resuming
-        if loaded or resuming.files or resuming.restored or self.recorder.moving:
+        if loaded or resuming.files or resuming.restored:
             return True
-        return self.session.rest.careful or not self.stats.checked
+        if self.session.rest.careful or not self.stats.checked:
+            return True
+        return bool(self.recorder.moving) and not self.recorder.sound()
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         if step == 1:

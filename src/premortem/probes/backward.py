@@ -12,7 +12,7 @@ import torch
 from premortem.events import Backward, GradTaken, GraphWalked, Loose, Site
 from premortem.points import passes_on
 from premortem.probes.graph import Root, Tag, root_of, unscaled, walk
-from premortem.probes.loss_meaning import crossed, feeds, sense
+from premortem.probes.loss_meaning import crossed, feeds, sense, weighed_by_an_error
 from premortem.probes.manual_updates import ByHand
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
@@ -221,6 +221,7 @@ class Backwards:
                 sense=sense(loss),
                 feeds=feeds(found.nodes),
                 crossed=crossed(found.nodes),
+                weighed_by_error=weighed_by_an_error(found.nodes),
                 size=len(found.nodes),
                 pulls=self.models.judgements.pulls(loss, found.nodes),
             )

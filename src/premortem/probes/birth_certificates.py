@@ -78,7 +78,7 @@ class BirthCertificates:
         return event
 
     def entry(self, tensor: torch.Tensor, *, unfilled: bool) -> NonFinite:
-        """It was not finite when it came under the microscope: data, weights, or memory nobody filled."""
+        """It was not finite when it came under the microscope: data, weights, or memory that was never filled."""
         holder = self._directory.holder(tensor)
         if unfilled and not holder:
             found = operation_words.Birth("empty", "memory that was never filled")

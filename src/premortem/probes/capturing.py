@@ -1,5 +1,5 @@
 """CUDA graphs. What is captured runs later, without Python: nothing of ours may be in it, and reading a single number
-of a device would end the capture, and with it the script. So nobody looks until it is over."""
+of a device would end the capture, and with it the script. So premortem does not look until it is over."""
 
 import threading
 from typing import Any

@@ -45,7 +45,7 @@ class Collectives:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.on_first: Callable[[], None] | None = (
-            None  # a collective was called, and nobody compares ranks yet
+            None  # a collective was called, and ranks are not compared yet
         )
         self.off = False  # ranks make other calls on purpose (Join)
         self._calls: deque[tuple[int, str, str, str, int]] = deque(maxlen=_REMEMBERED)

@@ -1,4 +1,4 @@
-"""Numbers on their way from a device to the host. Nobody waits for them: they are told when they have arrived.
+"""Numbers on their way from a device to the host. The host does not wait: they are reported when they have arrived.
 
     Ring     a row of numbers, now and then: copied to pinned memory, with an event that says when they are there
     Flags    one number at every step, whether its gradients are finite: copied to a place that holds -1 until then
@@ -61,7 +61,7 @@ class Flags:
     """Of one device. `tell` hears the optimizer, the step, and whether its gradients were finite.
 
     There are rows of two flags, all 0 until a step is bad, and a place on the host for each row. Of two steps that
-    are not told the first one's flag waits for the second's, and one copy carries both."""
+    are only counted the first one's flag waits for the second's, and one copy carries both."""
 
     def __init__(self, device: torch.device, tell: Callable[[int, int, bool], None]) -> None:
         self.device = device

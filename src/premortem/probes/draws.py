@@ -19,7 +19,7 @@ WATCHED = (
     "multinomial",
     "bernoulli",
 )
-_TELLING = 3  # times in a row from which it is told
+_TELLING = 3  # times in a row from which it is reported
 _MOST_SITES = 1024
 
 

@@ -28,7 +28,7 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Experiment:
     """`change` gives the tensors of a changed call; `effect` how much of the output changed that must not have, in units of
-    its spread, None where that cannot be said."""
+    its spread, None where that is unknown."""
 
     name: str
     applies: Callable[[Case], bool]
@@ -77,14 +77,24 @@ def _in_order(case: Case) -> bool:
     return bool(case.relation.kind)
 
 
+def _another(case: Case) -> torch.Tensor:
+    """A sequence of another sample in the place of each."""
+    axis, given = case.relation.axis, case.tensors[case.relation.which]
+    across = 0 if axis else 1
+    return given.roll(1, across) if given.dim() > 1 and given.shape[across] > 1 else given.flip(axis)
+
+
+def _present(case: Case) -> int:
+    """Where the future begins: half-way, or earlier where all sequences end alike (padding, an end mark)."""
+    axis, given = case.relation.axis, case.tensors[case.relation.which]
+    differs = (given != _another(case)).movedim(axis, 0).reshape(given.shape[axis], -1).any(1)
+    last = int(differs.nonzero().max()) if bool(differs.any()) else 0
+    return max(1, min(case.relation.length // 2, last))
+
+
 def _other_future(case: Case) -> list[torch.Tensor]:
-    which, axis, half = case.relation.which, case.relation.axis, case.relation.length // 2
-    given = case.tensors[which]
-    other = (
-        given.roll(1, 0 if axis else 1)
-        if given.dim() > 1 and given.shape[0 if axis else 1] > 1
-        else given.flip(axis)
-    )
+    which, axis, half = case.relation.which, case.relation.axis, _present(case)
+    given, other = case.tensors[which], _another(case)
     changed = torch.cat(
         [given.narrow(axis, 0, half), other.narrow(axis, half, given.shape[axis] - half)], axis
     )
@@ -95,7 +105,8 @@ def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | 
     axis = case.relation.axis_of(before)
     if axis is None:
         return None
-    half, rest = case.relation.length // 2, before.shape[axis] - case.relation.length // 2
+    half = _present(case)
+    rest = before.shape[axis] - half
     if distance(before.narrow(axis, half, rest), after.narrow(axis, half, rest), before) == 0:
         return None  # the outputs do not depend on that input at all
     return distance(before.narrow(axis, 0, half), after.narrow(axis, 0, half), before)

@@ -20,6 +20,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from premortem.events import Experimented, Forward
+from premortem.probes.carried_state import CarriedState
 from premortem.probes.experiment_table import (
     EXPERIMENTS,
     Call,
@@ -43,6 +44,7 @@ _TRIES = 5  # a model whose output does not move yet is asked again later
 _AT = (2, 5, 16, 64, 256)  # steps from which on each try is made
 _SECONDS = 1.0  # a model that takes longer for one try is asked once
 _MOST = 1 << 24  # elements of an input
+_FEW = 4  # samples: with fewer, any size of a tensor may be theirs
 _TARGETS = _ROOTS = 4  # of one step
 
 
@@ -62,6 +64,7 @@ class Experiments:
         self.models = models
         self.optimizers = optimizers
         self.recent = recent
+        self.carried = CarriedState(session)
         self._given: dict[int, Given] = {}  # since the last step
         self._targets: list[torch.Tensor] = []
         self._tries: dict[int, int] = {}
@@ -70,6 +73,7 @@ class Experiments:
         self._last: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
 
     def install(self) -> None:
+        self.models.on_call.append(self.carried.called)
         self.models.on_result.append(self.ran)
         self.optimizers.before_step.append(self.before_step)
 
@@ -133,7 +137,9 @@ class Experiments:
         with apart(module) as kept:
             call = Call(module, given.args, given.kwargs, inputs)
             base = call(inputs)
-            repeats = bool(base) and distance(base[0], call(inputs)[0], base[0]) == 0
+            changed = distance(base[0], call(inputs)[0], base[0]) if base else 0.0
+            repeats = bool(base) and changed == 0
+            written = kept.written() if changed else set()
             if repeats and base[0].dim():
                 noisy = bool(distance(base[0], call(inputs, other_noise=True)[0], base[0]))
                 for experiment in EXPERIMENTS:
@@ -145,11 +151,20 @@ class Experiments:
                             effects[experiment.name] = effect
                 if by_rows(case):
                     ignored = without_effect(call, case, base, names_of(module, given.args, given.kwargs))
+        if written and rows >= _FEW:
+            self.carried.suspect(given.model, module, written, rows, changed, self._batched(rows, targets))
         if not kept.clean:
             self._pure[given.model.key] = False
         elif effects or ignored:
             self._answers[given.model.key] = self._answers.get(given.model.key, 0) + 1
             self.session.emit(self._event(given, module, case, targets, effects, ignored, noisy))
+
+    def _batched(self, rows: int, targets: list[torch.Tensor]) -> bool:
+        """A loader made the first dimension, and there is a target for each of its rows."""
+        drawn = (tensor for reference in self.recent.tensors if (tensor := reference()) is not None)
+        return any(t.dim() and t.shape[0] == rows for t in drawn) and any(
+            y.dim() and y.shape[0] == rows for y in targets
+        )
 
     def _event(
         self,
@@ -164,7 +179,6 @@ class Experiments:
         first = case.tensors[0]
         known = self._last.get(given.model.key)
         self._last[given.model.key] = (weakref.ref(first), version(first))
-        drawn = (tensor for reference in self.recent.tensors if (tensor := reference()) is not None)
         sizes = {size for p in module.parameters() for size in p.shape[:1]}
         sizes |= {
             len(part) for part in module.modules() if isinstance(part, (nn.ModuleList, nn.ParameterList))
@@ -180,9 +194,7 @@ class Experiments:
             ignored=ignored,
             samples=case.rows,
             shape=tuple(first.shape),
-            # A loader made the first dimension, and there is a target for each of its rows.
-            batched=any(t.dim() and t.shape[0] == case.rows for t in drawn)
-            and any(y.dim() and y.shape[0] == case.rows for y in targets),
+            batched=self._batched(case.rows, targets),
             same_input=known is not None and known[0]() is first and known[1] == version(first),
             own_rows=case.rows in sizes,
             statistics=any(

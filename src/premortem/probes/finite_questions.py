@@ -32,7 +32,7 @@ class Questions:
         self.origin = origin
         self._passes = -1  # backward passes at the last call of a model in training
         self._looks = 0
-        self._last: weakref.ref[torch.Tensor] | None = None  # the loss that was told of last
+        self._last: weakref.ref[torch.Tensor] | None = None  # the loss that was reported last
 
     def install(self) -> None:
         for name in WATCHED:
@@ -56,7 +56,7 @@ class Questions:
         return wrapper
 
     def _asked(self, tensor: Any) -> None:
-        """About a scalar with a graph: a loss. On a GPU nobody waits for its value. Or about a gradient, in a hook."""
+        """About a scalar with a graph: a loss. On a GPU its value is not waited for. Or about a gradient, in a hook."""
         if is_loss(tensor):
             self._tell(tensor, float(tensor.detach()))
         elif self.session.in_backward and isinstance(tensor, torch.Tensor):

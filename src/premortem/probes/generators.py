@@ -35,7 +35,7 @@ class Python(NamedTuple):
 
     raw: bytes | None  # the position, then the words
     gauss: float | None
-    asked: Any = None  # what it said itself, where its memory could not be read
+    asked: Any = None  # the state that it returned, where its memory could not be read
 
     @property
     def state(self) -> tuple[Any, ...]:
@@ -99,7 +99,9 @@ class Generators:
         return tuple.__new__(Random, (_CPU.get_state(), cuda, asked, words))
 
     def _now_cuda(self) -> Tensor:
-        device = torch.cuda.current_device()
+        device = (
+            torch._C._cuda_getDevice()
+        )  # as `current_device`, which first asks in three calls whether CUDA is there
         generator = torch.cuda.default_generators[device]
         place = (device, generator.initial_seed(), generator.get_offset())
         if place != self._place or self._cuda is None:  # most steps draw nothing there
@@ -119,6 +121,6 @@ def _numpy_twister() -> Twister | None:
     if module is None or not hasattr(module, "get_bit_generator"):
         return None
     bits = module.get_bit_generator()
-    if type(bits).__name__ != "MT19937":  # somebody replaced it: its words are not laid out like that
+    if type(bits).__name__ != "MT19937":  # the script replaced it: its words are not laid out like that
         return None
     return Twister(bits.ctypes.state_address, position=_WORDS, words=0)

@@ -54,7 +54,7 @@ class Track:
         self.built = built
         self.built_at = at
         self.steps = 0
-        self.untold = 0  # of them, since the last one that was told
+        self.untold = 0  # of them, since the last reported one
         self.written = self.weighed = 0  # versions, at the last step: of a gradient, and of its weight
         self.pending = 0  # backward calls whose gradients are in the sum: since the last clearing
         self.counted = (0, 0)  # trainable parameters, and how many of them had a gradient at the last step

@@ -1,12 +1,12 @@
 """What flows into models: rows, columns and targets, in training and in evaluation, within a budget of time.
 
 A batch becomes rows of a sample when it is known what became of it: those of a training forward when the step was made,
-those of an evaluation at once. The profile is told when enough came, after evaluations, and at the end.
+those of an evaluation at once. The profile is emitted when enough came, after evaluations, and at the end.
 """
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -27,7 +27,8 @@ from premortem.probes.session import Session, fingerprint, user_name
 from premortem.profile.alone import TARGET, summarise
 from premortem.profile.arrays import Rows, put
 from premortem.profile.between import along, odd_source, overlap
-from premortem.profile.facts import Overlap, Profile
+from premortem.profile.facts import Overlap, Profile, Unrelated
+from premortem.profile.joint import unrelated
 from premortem.profile.sample import Sample
 
 _FREE = 0.15  # seconds of this thread that a profile may take in any run,
@@ -36,13 +37,13 @@ _TRAINING = 0.6  # of which training may use so much: an evaluation comes after 
 _BEFORE = 0.4  # and an evaluation that comes before it so much
 _BESIDE = 3  # tensors beside the first input
 _LOOKS = 4  # for the variable that batches are cut from
-_FIRST = 512  # rows of training, after which it is told for the first time
+_FIRST = 512  # rows of training, after which it is emitted for the first time
 _MOST_STREAMS = 12
 _SELDOM = 4  # steps for each evaluation, at least
 _AGAIN = 0.7  # of the rows that came had come before
 _HELD = 64  # batches of one step that is not made yet
 _TOLD = 6  # times before the end
-_ROUNDS = 4  # passes over a training set, after which it is told once: drawn at random, one row in fifty is missing then
+_ROUNDS = 4  # passes over a training set, after which it is emitted once: drawn at random, one row in fifty is missing then
 
 
 class Stream:
@@ -65,7 +66,7 @@ class Stream:
             set()
         )  # memory and content that could be a whole set, or one batch of it
         self.visits = 0  # evaluations
-        self.whole = False  # it was told after it had come several times over
+        self.whole = False  # it was emitted after it had come several times over
         self.last_step = -1
         self.largest = 0  # rows of the largest evaluation
         self.current = 0
@@ -242,8 +243,11 @@ class Inflow:
             known = found[0][0] if labels is not None else None
             beside = self._beside(stream, batch, [t for t in others if t is not known], inputs[1:])
         elif not grad and len(inputs) == 1 and (wanted := self._labels_beside(stream, seen)) is not None:
-            labels = labels_of(wanted, rows.total)
-            self.pairs.judged(model.key, seen, wanted)
+            labels = labels_of(wanted, rows.total) if wanted.numel() == len(wanted) else None
+            if labels is not None:
+                self.pairs.judged(model.key, seen, wanted)
+            else:
+                beside = self._wanted_beside(stream, wanted)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()
         self._open = Look(stream, rows, labels, self.session.step, sources, beside)
 
@@ -253,6 +257,22 @@ class Inflow:
             return None
         found = partner(seen)
         return found[0][found[1] : found[1] + len(seen)] if found is not None else None
+
+    def _wanted_beside(self, main: Stream, wanted: torch.Tensor) -> list[tuple[Stream, Rows]]:
+        """Targets of several numbers, of a set that is judged as it lies in a variable: under the name that they have in training."""
+        for trained in [s for s in self._streams.values() if s.training and s.beside == "target"]:
+            called = trained.name.rpartition(", ")[2]
+            rows = rows_of(wanted, called) if trained.model == main.model else None
+            if rows is None or rows.names != trained.names:
+                continue
+            key = ((main.name, called), False)
+            if key not in self._streams:
+                if len(self._streams) >= _MOST_STREAMS:
+                    return []
+                stream = self._streams[key] = Stream(f"{main.name}, {called}", main.model, False, rows)
+                stream.main, stream.beside = main, "target"
+            return [(self._streams[key], rows)]
+        return []
 
     def _beside(
         self, main: Stream, batch: Any, others: list[torch.Tensor], given: list[torch.Tensor]
@@ -420,8 +440,19 @@ class Inflow:
                     step=self.session.step,
                     profiles=tuple(stream.profile(self.session.step) for stream in streams),
                     overlaps=tuple(self._overlaps(streams)),
+                    relations=tuple(self._relations(streams)),
                 )
             )
+
+    def _relations(self, streams: list[Stream]) -> Iterator[tuple[str, str, Unrelated]]:
+        for trained in (s for s in streams if s.training and s.main is None and s.kind == "table"):
+            for judged in streams:
+                if judged.training or judged.main is not None or judged.model != trained.model:
+                    continue
+                if judged.kind == "table" and judged.judges(self.session.step):
+                    found = unrelated(trained.sample, judged.sample)
+                    if found is not None:
+                        yield trained.name, judged.name, found
 
     def _overlaps(self, streams: list[Stream]) -> list[Overlap]:
         found = []
@@ -447,7 +478,7 @@ class Inflow:
 def apart(one: Stream, two: Stream) -> bool:
     """Not one and the same data: that is a look at the training accuracy."""
     if not one.origins or not two.origins:
-        return False  # nobody knows where its rows come from
+        return False  # where its rows come from is unknown
     if not one.origins & two.origins:
         return True
     return one.indices is not None and two.indices is not None and not one.indices & two.indices

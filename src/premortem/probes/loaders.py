@@ -32,6 +32,7 @@ from premortem.probes.session import (
     tensors_in,
     user_site,
 )
+from premortem.profile.weighting import MOST_WEIGHTS, carrying
 
 
 class Epoch:
@@ -119,6 +120,7 @@ class Loaders:
                 drop_last=bool(loader.drop_last),
                 workers=loader.num_workers,
                 reachable=reachable(loader),
+                weighted=weighted(loader),
                 generators=shared_generators(loader),
                 part=self._part(dataset),
             )
@@ -200,7 +202,7 @@ class Loaders:
             )
 
     def _drawn_for(self, step: int) -> tuple[int, int] | None:
-        """Every batch is counted, though few are told: who asks for a batch that failed wants that very one."""
+        """Every batch is counted, though few are reported: a question about a batch that failed is about that very one."""
         before = [draw for draw in self._draws if draw.steps < step]
         if not before:
             return None
@@ -235,6 +237,18 @@ def reachable(loader: DataLoader[Any]) -> int | None:
         else None
     )
     return None if weights is None else len(weights)
+
+
+def weighted(loader: DataLoader[Any]) -> tuple[int, int] | None:
+    """How many samples a weighted sampler can draw, and the fewest that are nearly all of what it draws."""
+    weights = (
+        getattr(loader.sampler, "weights", None)
+        if isinstance(loader.sampler, WeightedRandomSampler)
+        else None
+    )
+    if weights is None or weights.dim() != 1 or not 0 < len(weights) <= MOST_WEIGHTS:
+        return None
+    return carrying(weights.detach().cpu().double().numpy())
 
 
 def shared_generators(loader: DataLoader[Any]) -> tuple[str, ...]:

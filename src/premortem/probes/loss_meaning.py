@@ -1,11 +1,12 @@
 """What a loss means, read off its graph: whether it is to be made small or large, and what feeds what."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from premortem.probes.graph import REARRANGING, name_of, shape_of
+from premortem.probes.graph import REARRANGING, is_output, name_of, shape_of
 
 _MOST_NODES = 400  # a loss's own arithmetic is short; models below it are not walked
 _DEPTH = 40
@@ -27,6 +28,11 @@ _SQUASHING = frozenset("Softmax LogSoftmax Sigmoid LogSigmoid Hardsigmoid Tanh R
 _TAKING_LOGITS = frozenset("LogSoftmax Softmax Logsumexp LogSigmoid BinaryCrossEntropyWithLogits".split())
 # What may stand between the weights of an attention and the product they go into.
 _PASSING = frozenset("View UnsafeView Reshape ReshapeAlias Expand Clone ToCopy NativeDropout Mul".split())
+
+# What a sum of log-probabilities, and a centred and scaled error, are made with.
+_LINEAR = REARRANGING | frozenset("Sub Rsub Neg Div Mul".split())
+_ADDING = _LINEAR | frozenset("Add Sum Mean".split())
+_PICKING = frozenset("Gather Index Select TakeAlongDim IndexSelect".split())
 
 
 def sense(loss: torch.Tensor) -> str:
@@ -70,7 +76,7 @@ class _Signs:
         """Collect the signs of the terms under this node; False when one is not understood.
 
         `weighed`: a factor above differs from sample to sample. That may be a cost as well as a reward, so then it
-        cannot be said which way a log-probability should go."""
+        is unknown which way a log-probability should go."""
         self.nodes += 1
         if node is None:
             return True  # a constant
@@ -200,6 +206,66 @@ def crossed(nodes: list[Any]) -> tuple[tuple[tuple[int, ...], int], ...]:
         if dim != len(shape) - 1:
             found[shape, dim] = None
     return tuple(found)
+
+
+def weighed_by_an_error(nodes: list[Any]) -> bool:
+    """A log-probability of what was drawn, times a number minus a model's output that has a graph of its own: the product
+    would be made small by moving that output, too."""
+    for node in nodes:
+        if name_of(node) != "Mul":
+            continue
+        sides = [child for child, _ in node.next_functions]
+        if len(sides) == 2 and None not in sides:
+            one, other = sides
+            if (_log_probability(one) and _error(other)) or (_log_probability(other) and _error(one)):
+                return True
+    return False
+
+
+def _below(start: Any, through: frozenset[str]) -> Iterator[Any]:
+    """The nodes under this one, itself among them, looked at through these operations."""
+    pending, seen = [start], 0
+    while pending and seen < _MOST_NODES:
+        node = pending.pop()
+        seen += 1
+        yield node
+        if name_of(node) in through:
+            pending += [child for child, _ in node.next_functions if child is not None]
+
+
+def _log_probability(start: Any) -> bool:
+    """Of a class that an index picks out of all, or of a number under a normal distribution."""
+    for node in _below(start, _ADDING):
+        name = name_of(node)
+        if name in _PICKING and any(_normalised(each) for each in _below(node, _PICKING | REARRANGING)):
+            return True
+        if name == "Neg" and any(
+            name_of(child) == "Pow"
+            and _of_difference(child, "Pow", [each for each, _ in child.next_functions])
+            for child, _ in node.next_functions
+            if child is not None
+        ):
+            return True
+    return False
+
+
+def _normalised(node: Any) -> bool:
+    name = name_of(node)
+    if name == "LogSoftmax" or (name.startswith("Log") and name != "Logsumexp"):
+        return True
+    return name == "Sub" and any(
+        child is not None and name_of(child) == "Logsumexp" for child, _ in node.next_functions
+    )
+
+
+def _error(start: Any) -> bool:
+    """A number minus a model's output, perhaps centred and scaled."""
+    for node in _below(start, _LINEAR):
+        live = [child for child, _ in node.next_functions if child is not None]
+        if name_of(node) in {"Sub", "Rsub"} and len(live) == 1 and len(node.next_functions) == 2:
+            if any(is_output(each) for each in _below(live[0], REARRANGING)):
+                return True
+    return False
 
 
 def softmax_dimension(node: Any, dimensions: int) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from premortem.events import LossCall, Site
-from premortem.probes.graph import maker
+from premortem.events import Aligned, LossCall, Site
+from premortem.probes.graph import leads_to, maker
 from premortem.probes.label_information import Pairs
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
@@ -18,7 +18,7 @@ from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
 from premortem.probes.padding import padding_of
 from premortem.probes.recent_data import Recent
-from premortem.probes.recorder import Recorder
+from premortem.probes.recorder import MOST_CALLS, Recorder
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, user_site
 
@@ -40,6 +40,7 @@ WATCHED = (
     "soft_margin_loss",
 )
 _WEIGHED = 4  # calls of a line at which the weights of the classes are looked at
+_LED = 32  # audited calls of a line whose graphs are followed
 _SMALL = 1 << 16  # elements whose statistics cost nothing noticeable
 
 
@@ -65,6 +66,7 @@ class Losses:
             recorder.compared
         ]  # in a rested step only that
         self.calls: Counter[Site | None] = Counter()
+        self._led: Counter[Site | None] = Counter()
         self._inside = False
         self._given: list[weakref.ref[torch.Tensor]] = []  # whole numbers that the last root was given
         self._paddings: dict[int, dict[int, int]] = {}  # model -> rows of an embedding -> its padding_idx
@@ -75,6 +77,25 @@ class Losses:
             original = getattr(functional, name, None)
             if original is not None:
                 self._watch(name, inspect.signature(original))
+
+        self.session.around(functional, "ctc_loss", after=self._aligned, quiet=None)
+
+    def _aligned(self, note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
+        names = ("log_probs", "targets", "input_lengths", "target_lengths", "blank")
+        bound = {**dict(zip(names, args, strict=False)), **kwargs}
+        scores, targets, lengths = (bound.get(each) for each in ("log_probs", "targets", "target_lengths"))
+        if not isinstance(targets, torch.Tensor) or targets.device.type != "cpu":
+            return
+        blank, counted = int(bound.get("blank", 0)), labels_of(targets, lengths)
+        event = Aligned(
+            step=self.session.step,
+            at=user_site(),
+            blank=blank,
+            labels=counted.numel(),
+            blanks=int((counted == blank).sum()),
+            classes=scores.shape[-1] if isinstance(scores, torch.Tensor) else 0,
+        )
+        self.session.emit(event)
 
     def _watch(self, name: str, signature: inspect.Signature) -> None:
         names = tuple(signature.parameters)
@@ -95,11 +116,16 @@ class Losses:
     def _count(self, *args: Any, **kwargs: Any) -> None:
         """In a rested step: what a replay needs to know of the target."""
         target, recorder = args[1] if len(args) > 1 else kwargs.get("target"), self.recorder
-        if recorder.drawn_in != recorder.window.step and isinstance(target, torch.Tensor):
-            try:
+        window = recorder.window
+        if recorder.drawn_in == window.step or not isinstance(target, torch.Tensor):
+            return
+        try:
+            if target.requires_grad or len(window.targets) >= MOST_CALLS:
                 recorder.compared(target)
-            except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
-                self.session.fault("losses", error)
+            else:
+                window.targets.append(target.detach())  # as `compared`, without another call in every step
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault("losses", error)
 
     def _called(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, result: Any, bound: Any) -> None:
         session = self.session
@@ -133,6 +159,9 @@ class Losses:
                 event.padding = self._padding(given)
                 if event.padding is None and (index := padding_of(wanted, self._inputs())) is not None:
                     event.padding, event.padded = index, True
+        if session.auditing and isinstance(result, torch.Tensor) and self._led[at] < _LED:
+            self._led[at] += 1
+            event.parameters = leads_to(result, session.parameters.known)
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)
@@ -163,6 +192,7 @@ class Losses:
         event.target_mean, event.target_std = target.mean, target.std
         event.target_min, event.target_max = target.low, target.high
         event.classes = classes_of(wanted)
+        event.identical = bool(seen.std) and seen == target and same_numbers(given, wanted)
         if (
             fn == "cross_entropy"
             and wanted.shape == given.shape
@@ -205,6 +235,19 @@ class Losses:
         return first is not None and (
             first is wanted or (first.numel() == wanted.numel() and first.data_ptr() == wanted.data_ptr())
         )
+
+
+def same_numbers(given: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Equal to the last bit. Asked only where mean, deviation and range of both are."""
+    return given.shape == wanted.shape and given.dtype == wanted.dtype and torch.equal(given, wanted)
+
+
+def labels_of(targets: torch.Tensor, lengths: Any) -> torch.Tensor:
+    """The labels of sequences, one after the other, without what fills them up to one length."""
+    if targets.dim() != 2:
+        return targets
+    many = torch.as_tensor(lengths).reshape(-1, 1)
+    return targets[torch.arange(targets.shape[1]) < many] if len(many) == len(targets) else targets[:0]
 
 
 def weights_of(given: Any) -> tuple[float, ...]:

@@ -5,7 +5,7 @@
     out of memory     <- the allocator itself tells which allocation failed, before the stack is unwound
 
 All numbers are counters of the allocator, on the host. An allocation that failed is no news by itself (cuDNN tries a large
-workspace and does with a smaller one): only an error that reaches the script's own call is told.
+workspace and does with a smaller one): only an error that reaches the script's own call is reported.
 """
 
 import threading
@@ -47,16 +47,21 @@ class Failed(NamedTuple):
 
 
 class Meter:
-    """The counters of torch's CUDA allocator, for the current device. Nobody waits for them."""
+    """The counters of torch's CUDA allocator, for the current device. Reading them waits for nothing."""
 
     def ready(self) -> bool:
         return bool(torch.cuda.is_initialized())
 
     def allocated(self) -> int:
-        return int(torch.cuda.memory_allocated())
+        return self._counted("allocated_bytes")
 
     def reserved(self) -> int:
-        return int(torch.cuda.memory_reserved())
+        return self._counted("reserved_bytes")
+
+    def _counted(self, name: str) -> int:
+        """As `memory_allocated` and `memory_reserved`, which first make a flat list of a hundred numbers: each layer of an
+        audited step, and each reported step, would feel that."""
+        return int(torch.cuda.memory_stats_as_nested_dict().get(name, {}).get("all", {}).get("current", 0))
 
     def room(self) -> tuple[int, int]:
         """Free and total memory of the device."""
@@ -79,7 +84,7 @@ class Meter:
 
 
 class Memory:
-    """Listens to the other probes; told by them when memory ran out."""
+    """Listens to the other probes, which call it when memory ran out."""
 
     def __init__(
         self, session: Session, models: Models, optimizers: Optimizers, backwards: Backwards
@@ -98,7 +103,7 @@ class Memory:
         self._level = 0
         self._directory = Directory()
         self._observed = False
-        self._told = -1  # the step in which it was told last
+        self._told = -1  # the step in which it was reported last
         self._samples: int | None = None
         self._grad = False  # the model that is running was called with gradients
 
@@ -186,7 +191,7 @@ class Memory:
         return False
 
     def ended(self, error: BaseException | None) -> None:
-        """The run is over because memory ran out: it is told here if it was in none of the places above."""
+        """The run is over because memory ran out: reported here if none of the places above did."""
         if not isinstance(error, torch.cuda.OutOfMemoryError):  # of an earlier cell of a notebook
             error = None
         with self.session.looking_at("memory"):

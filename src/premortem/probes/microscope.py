@@ -6,7 +6,7 @@
     scope.certificate()  # NonFinite(op="log", at=train.py:41, rows=(17,), ...), or None
 
 The origin is the first operation whose result is not finite although its operands are. Not every such result is a
-fault: masks are meant to be -inf, and what a mask hides harms nobody. So each one is only a candidate; which results
+fault: masks are meant to be -inf, and what a mask hides does no harm. So each one is only a candidate; which results
 descend from which candidate is followed through all later operations (by memory, so views and in-place writes are
 covered), and the certificate names the earliest candidate that arrives at the loss, at a gradient, or in a weight.
 

@@ -1,6 +1,6 @@
 """When the microscope is used: in the very first steps, and after something was not finite, until it recurs.
 
-On the CPU the first failure is told at once, from its graph (`inquest.py`); on a GPU it is known a step or two later.
+On the CPU the first failure is explained at once, from its graph (`inquest.py`); on a GPU it is known a step or two later.
 Either way the next steps run under the microscope: a fault that comes again, as most do, gets its full certificate.
 """
 

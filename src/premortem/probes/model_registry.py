@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from premortem.events import Hidden, ModelSeen, Parameter
-from premortem.probes.module_attributes import hidden_in, misspelt_in, repeated_in, said_frozen
+from premortem.probes.module_attributes import hasty_in, hidden_in, misspelt_in, repeated_in, said_frozen
 from premortem.probes.session import Session, user_name, user_site
 from premortem.probes.weight_checksums import same_weights
 
@@ -134,6 +134,7 @@ class ModelRegistry:
                 misspelt=misspelt,
                 frozen=frozen,
                 repeats=tuple(repeated_in(model.name, module)),
+                hasty=tuple(hasty_in(model.name, module)),
             )
         )
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
 
-from premortem.events import Hidden, Misspelt, Repeated, SaidFrozen
+from premortem.events import Hasty, Hidden, Misspelt, Repeated, SaidFrozen
 
 T = TypeVar("T")
 _BOOKKEEPING = frozenset(vars(nn.Module()))
 _FREEZE = re.compile(r"(?:^|_)(?:frozen|freeze)(?:_|$)")
+_HALF = 0.5
 _PARTS = frozenset({"stages", "layers", "blocks", "stage", "layer", "block"})
 
 
@@ -73,6 +75,14 @@ def repeated_in(name: str, module: nn.Module) -> Iterable[Repeated]:
                 if times > 1 and next(layer.parameters(), None) is not None:
                     place = ".".join(part for part in (name, path) if part)
                     yield Repeated(place, type(layer).__name__, times)
+
+
+def hasty_in(name: str, module: nn.Module) -> Iterable[Hasty]:
+    """Batch norms in whose statistics the last batch weighs more than all before it together."""
+    for path, layer in module.named_modules():
+        momentum = getattr(layer, "momentum", None)
+        if isinstance(layer, _NormBase) and layer.track_running_stats and momentum and momentum > _HALF:
+            yield Hasty(".".join(part for part in (name, path) if part), float(momentum))
 
 
 def misspelt_in(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> Iterable[Misspelt]:

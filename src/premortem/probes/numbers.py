@@ -49,7 +49,7 @@ def summarise(tensor: torch.Tensor) -> Summary:
     low, high = values.aminmax()
     std, mean = torch.std_mean(values, correction=0)
     a, b, c, d = torch.stack([mean, std, low, high]).tolist()
-    return Summary(a, b, c, d, finite=all(math.isfinite(number) for number in (a, b, c, d)))
+    return Summary(a, b, c, d, finite=all(map(math.isfinite, (a, b, c, d))))
 
 
 def norm(tensor: torch.Tensor) -> float:

@@ -1,8 +1,10 @@
-"""The audit gear's lens: single operations that cut graphs, scramble shapes, saturate or mask.
+"""Single operations that cut graphs, scramble shapes, saturate or mask: looked at in audited steps.
 
-Its layers come with the first audited step, and are switches that are off between two audits, for the first steps: then
-they go, and a later audit brings them for its own steps. They are layers at points, not a dispatch or function mode: a
-mode would have to be left in the order it was entered, around code that is not ours, and switches off torch's fast paths.
+Their layers come with the first audited step, and are switches that are off between two audits, for the first steps: then
+they go, and a later audit brings them for its own steps. These functions of C's are called everywhere, and a switch that
+is off would cost more there than all comings and goings (ARCHITECTURE.md, "The points"). They are layers at points, not a
+dispatch or function mode: a mode would have to be left in the order it was entered, around code that is not ours, and
+switches off torch's fast paths.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import functools
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +33,9 @@ from premortem.probes.session import Session, is_user_code, tensors_in, user_sit
 
 _LOW = (torch.float16, torch.bfloat16)
 _SELDOM = 64  # steps after which audits are so rare that the layers are not kept between two of them
+# Returns by the calendar: each changes `torch.Tensor` twice, and Python (from 3.13 on) never again caches what it looks up in
+# a class that was changed 1000 times. One in 500 steps: 125,000 steps. After that they return for alarms only.
+_MOST_RETURNS = 250
 _MOST_CUTS = 48  # graph walks per step
 _MOST_CUTS_PER_LINE = 3
 _BACK = 6  # operations before a softmax: a scale, a mask, a view
@@ -75,6 +80,11 @@ class OpAudit:
         self.cut_at: Counter[Site | None] = Counter()
         self._audited = Subscriptions(session.listening, passing=True)
         self._masks = Subscriptions(session.listening, passing=True)
+        session.passing.append(self._masks)
+        self._layers: list[
+            tuple[Any, str, Any]
+        ] = []  # listed once: a look at `torch.Tensor` between changes is a change more
+        self._returns = 0
         self.suspects: list[
             Callable[[], None]
         ] = []  # called when what is not finite was replaced, and no one looked
@@ -95,17 +105,23 @@ class OpAudit:
             self.focus()
 
     def focus(self) -> None:
-        """Called at every told step: on in the audit gear, off in cruise and out of the compiler's way."""
+        """Called at every reported step: on in the audit gear, off in cruise and out of the compiler's way."""
         self.cuts = 0
         self.cut_at.clear()
         session = self.session
         ready = "torch._dynamo" in sys.modules and not session.compiling_used
         self._watch_masks(ready)
-        auditing = ready and session.auditing
-        if auditing and not self._audited:
-            self._put_on()
-        elif self._audited and not auditing and (not ready or session.step >= _SELDOM):
+        due = self._returns < _MOST_RETURNS or session.step < session.alarm_until
+        auditing = ready and due and session.auditing
+        if auditing:
+            if not self._audited or self._audited.is_away:
+                self._returns += session.step >= _SELDOM
+            if not (self._audited and self._audited.back()):
+                self._put_on()
+        elif not ready:
             self._audited.end()
+        elif session.step >= _SELDOM:
+            self._audited.away()
         self._audited.silence(not auditing)
 
     def _watch_masks(self, on: bool) -> None:
@@ -121,41 +137,39 @@ class OpAudit:
                     mask = functools.partial(self._masking, name.rstrip("_"))
                     self._masks.add(owner, name, mask, guarded=True)
             for name in ("clamp", "clip", "clamp_min", "clamp_max", "minimum", "maximum"):
-                self._masks.add(owner, name, self._bounding, guarded=True)
+                self._masks.add(owner, name, self._bounding, quiet=None, guarded=True)
 
     def _put_on(self) -> None:
-        tensor = torch.Tensor
-        for name, op in _CUTS.items():
-            self._add(tensor, name, functools.partial(self._cutting, op))
-        for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
-            self._add(torch, name, functools.partial(self._cutting, name))
-        for owner in (torch, tensor):
-            for name in ("max", "min", "topk", "sort"):
-                self._add(owner, name, functools.partial(self._choosing, name))
-            for name in ("argsort", "bucketize"):
-                if hasattr(owner, name):
-                    self._add(owner, name, functools.partial(self._cutting, name))
+        self._layers = self._layers or list(self._listed())
+        for owner, name, make in self._layers:
+            self._audited.add(owner, name, make, quiet=None, guarded=True)
         self._replace_data()
-        for name in ("view", "reshape"):
-            self._add(tensor, name, functools.partial(self._reshaping, name))
-        self._add(torch, "reshape", functools.partial(self._reshaping, "reshape"))
-        for name in ("to", "half", "bfloat16"):
-            self._add(tensor, name, self._lowering)
-        for owner in (torch, tensor):
-            for name in ("sin", "cos"):
-                self._add(owner, name, functools.partial(self._turning, name))
+
+    def _listed(self) -> Iterator[tuple[Any, str, Any]]:
         # Never `Tensor.__getitem__`: a Python function there makes every tensor a sequence to C code, for good,
         # and `torch.tensor([loss_a, loss_b])` of the user's own raises.
-        for owner in (torch, tensor):
-            for name in ("softmax", "log_softmax"):
-                self._add(owner, name, functools.partial(self._normalising, name))
-        for owner in (torch, tensor):
-            for name in ("tanh", "sigmoid", "relu", "relu_"):
-                if hasattr(owner, name):
-                    self._add(owner, name, functools.partial(self._activating, name.rstrip("_")))
-
-    def _add(self, owner: Any, name: str, make: Any) -> None:
-        self._audited.add(owner, name, make, quiet=None, guarded=True)
+        tensor = torch.Tensor
+        for name, op in _CUTS.items():
+            yield tensor, name, functools.partial(self._cutting, op)
+        for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
+            yield torch, name, functools.partial(self._cutting, name)
+        yield torch, "reshape", functools.partial(self._reshaping, "reshape")
+        for name in ("view", "reshape"):
+            yield tensor, name, functools.partial(self._reshaping, name)
+        for name in ("to", "half", "bfloat16"):
+            yield tensor, name, self._lowering
+        named = (
+            (self._choosing, ("max", "min", "topk", "sort")),
+            (self._cutting, ("argsort", "bucketize")),
+            (self._turning, ("sin", "cos")),
+            (self._normalising, ("softmax", "log_softmax")),
+            (self._activating, ("tanh", "sigmoid", "relu", "relu_")),
+        )
+        for make, names in named:
+            for owner in (torch, tensor):
+                for name in names:
+                    if hasattr(owner, name):
+                        yield owner, name, functools.partial(make, name.rstrip("_"))
 
     # -- graphs that are cut --------------------------------------------------------------
 
@@ -201,7 +215,7 @@ class OpAudit:
         # A parameter itself is often read to look at it or to change it by hand, but not inside a forward.
         if tensor.grad_fn is None and not (tensor.requires_grad and self.models.depth):
             return
-        with self.session.looking_at("lens"):
+        with self.session.looking_at("op audit"):
             at = user_site()
             self.cut_at[at] += 1
             if self.cut_at[at] > _MOST_CUTS_PER_LINE:
@@ -228,7 +242,7 @@ class OpAudit:
             before, after = tuple(tensor.shape), tuple(result.shape)
             # Libraries regroup on purpose (attention heads): only the user's own call counts.
             if len(before) > 1 and before != after and is_user_code(caller().f_code.co_filename):
-                with self.session.looking_at("lens"):
+                with self.session.looking_at("op audit"):
                     self._reshaped(op, before, after)
             return result
 
@@ -261,7 +275,7 @@ class OpAudit:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if isinstance(result, torch.Tensor) and result.requires_grad:
-                with self.session.looking_at("lens"):
+                with self.session.looking_at("op audit"):
                     self._normalised(op, result)
             return result
 
@@ -301,7 +315,7 @@ class OpAudit:
                 and tensor.dtype not in _LOW
                 and not torch.is_autocast_enabled(result.device.type)
             ):
-                with self.session.looking_at("lens"):
+                with self.session.looking_at("op audit"):
                     self._rounded("to", result)
             elif result.dtype == torch.int64 != tensor.dtype:
                 self.blended.cast(tensor)
@@ -313,7 +327,7 @@ class OpAudit:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             given = args[0] if args else kwargs.get("input")
             if isinstance(given, torch.Tensor) and given.dtype in _LOW:
-                with self.session.looking_at("lens"):
+                with self.session.looking_at("op audit"):
                     self._rounded(op, given)
             return original(*args, **kwargs)
 
@@ -344,7 +358,7 @@ class OpAudit:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if self.models.depth and isinstance(result, torch.Tensor):
-                with self.session.looking_at("lens"):
+                with self.session.looking_at("op audit"):
                     self.models.layers.activation(op, result, saturation(op, result))
             return result
 
@@ -354,7 +368,7 @@ class OpAudit:
 
     def _masking(self, op: str, original: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self.session.looking_at("lens"):
+            with self.session.looking_at("op audit"):
                 self.masked(op, args[0] if args else kwargs.get("input"))
             return original(*args, **kwargs)
 
@@ -365,10 +379,10 @@ class OpAudit:
         session = self.session
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            looks = not session.resting and session.scope is None and self._bounds < _MOST_BOUNDS
+            looks = session.scope is None and self._bounds < _MOST_BOUNDS
             for value in args[:2] if looks else ():
                 if are_values(value) and value.requires_grad:
-                    with session.looking_at("lens"):
+                    with session.looking_at("op audit"):
                         self._bounds += 1
                         if bool((value.detach() == math.inf).any()):
                             for suspect in self.suspects:

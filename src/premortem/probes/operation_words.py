@@ -80,7 +80,7 @@ class Birth(NamedTuple):
     overflow: bool = False  # finite numbers grew too large for their type
     constant: bool = False  # an operand that is no result of the model was broken already
     made: str = ""  # "nan", "inf" or "-inf"
-    sure: bool = False  # its operands were seen, or can be told from the result: it is no echo of another one
+    sure: bool = False  # its operands were seen, or follow from the result: it is no echo of another one
 
 
 @functools.lru_cache(maxsize=1024)

@@ -36,9 +36,7 @@ class OptimizerConstruction:
             try:
                 original(optimizer, *args, **kwargs)
             except Exception as error:
-                if self.session.listening():
-                    with self.session.looking_at("optimizer built"):
-                        self.built(optimizer, user_site(beyond=optimizer), error=str(error))
+                self._not_built(optimizer, error, beyond=optimizer)
                 raise
             if self.session.listening():
                 with self.session.looking_at("optimizer built"):
@@ -53,13 +51,15 @@ class OptimizerConstruction:
             try:
                 original(optimizer, *args, **kwargs)
             except Exception as error:
-                if self.session.listening():
-                    with self.session.looking_at("optimizer built"):
-                        lr = kwargs.get("lr", args[1] if len(args) > 1 else None)
-                        self.built(optimizer, user_site(), error=str(error), lr=lr)
+                self._not_built(optimizer, error, lr=kwargs.get("lr", args[1] if len(args) > 1 else None))
                 raise
 
         return __init__
+
+    def _not_built(self, optimizer: Optimizer, error: Exception, beyond: Any = None, lr: Any = None) -> None:
+        if self.session.listening():
+            with self.session.looking_at("optimizer built"):
+                self.built(optimizer, user_site(beyond=beyond), error=str(error), lr=lr)
 
     def built(
         self, optimizer: Optimizer, at: Site | None, again: bool = False, error: str = "", lr: Any = None

@@ -115,7 +115,7 @@ class Optimizers:
     # -- stepping -------------------------------------------------------------------------
 
     def refuse(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        """A step that is not made is told like any other: the loop is what it is, only the weights stay."""
+        """A step that is not made is reported like any other: the loop is what it is, only the weights stay."""
         self._pre_step(optimizer, args, kwargs, refused=True)
         self._count_after(optimizer, (optimizer, *args), kwargs)
 
@@ -232,10 +232,13 @@ class Optimizers:
         track.emptied = track.left_empty(now) or (
             self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
         )
-        track.touched = any(
+        # Most of the time nothing has changed, which two lists tell without a line of ours for each of their marks.
+        track.touched = now != track.after_backward and any(
             n is not None and n != old for n, old in zip(now, track.after_backward, strict=False)
         )
-        if any(old is not None and n is None for n, old in zip(now, track.after_step, strict=False)):
+        if None in now and any(
+            old is not None and n is None for n, old in zip(now, track.after_step, strict=False)
+        ):
             track.cleared = True
         track.reused = bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
         if self.session.auditing or track.steps % _COUNTED_EVERY == 0 or None in now:
@@ -301,7 +304,7 @@ class Optimizers:
             if track.counted not in track.counts:
                 track.counts.add(track.counted)
                 self.session.look_closer()
-            # The step is told first, then the numbers about it.
+            # The step is reported first, then the numbers about it.
             self.session.emit(event)
             for listener in self.after_step:
                 listener(optimizer, track, self.session.step)

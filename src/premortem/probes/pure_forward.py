@@ -138,6 +138,16 @@ class Kept:
         self.too_large = sum(t.numel() * t.element_size() for t in small) > _MOST_BYTES
         self.copies = {} if self.too_large else {id(t): t.detach().clone() for t in small}
 
+    def written(self) -> set[str]:
+        """Plain attributes that are other objects now, by their paths."""
+        names = {id(part): path for path, part in self.parts[0].named_modules()}
+        return {
+            f"{names.get(id(part), '')}.{key}".lstrip(".")
+            for part, attributes in zip(self.parts, self.attributes, strict=True)
+            for key, value in vars(part).items()
+            if key != "training" and value is not attributes.get(key)
+        }
+
     def put_back(self) -> bool:
         clean = True
         for part, attributes in zip(self.parts, self.attributes, strict=True):

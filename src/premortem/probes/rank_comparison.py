@@ -37,7 +37,7 @@ from premortem.tensors.sharding import is_shard
 
 EVERY = 32  # steps
 _AT_FIRST = frozenset({1, 2, 3, 4, 8, 16})
-_HANGS = 3.0  # seconds without a step, after which the thread says what the first rank has not said
+_HANGS = 3.0  # seconds without a step, after which the thread reports what the first rank has not reported
 _FSDP = "torch.distributed.fsdp"
 _AVERAGING = "torch.distributed.algorithms.model_averaging.averagers"
 

@@ -2,7 +2,7 @@
 
 A collective must be called by all ranks in the same order, or the run hangs; so none is called here. Each rank puts its
 digest into the store and goes on. The first rank takes a round when all of them are there, in a thread of its own and over
-a connection of its own, and forgets it when a rank does not deliver. Who dies or hangs keeps nobody waiting.
+a connection of its own, and forgets it when a rank does not deliver. No rank waits for one that dies or hangs.
 """
 
 import json

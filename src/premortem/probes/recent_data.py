@@ -41,7 +41,7 @@ class Recent:
 
     def holds(self, tensor: torch.Tensor, at: Site | None) -> bool:
         """These values were read lately (as they are, or in another type or shape), or are part of a larger
-        tensor that nobody computed."""
+        tensor that was not computed."""
         whole = tensor._base
         if whole is not None and not whole.requires_grad and whole.numel() >= 2 * tensor.numel():
             return True

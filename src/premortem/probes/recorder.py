@@ -30,10 +30,11 @@ from premortem.probes.sample_numbers import Batch
 from premortem.probes.session import Session, version
 
 _VERSION = attrgetter("_version")
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
-_MOST_CALLS = 32
+MOST_CALLS = 32
 _FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
-_LATE = 4  # steps after which a GPU has told that one failed
+_LATE = 4  # steps after which a GPU has reported that one failed
 _MOST_BUFFER_BYTES = 32 << 20  # of buffers that the forward pass changes
 
 
@@ -94,6 +95,7 @@ class Recorder:
         self._own_names: list[str] = []  # and as what
         self._versions: dict[tuple[int, str], tuple[int, ...]] = {}
         self._float: list[bool] = []  # which of them hold floating-point numbers
+        self._plain = False  # all of them are torch's own kind of tensor
         self.broken: list[Any] = []  # called with (optimizer, its track, name, tensor) before the step
         self._told = False  # a buffer was found not to be finite
 
@@ -123,7 +125,7 @@ class Recorder:
 
     def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
         window = self.window
-        if self.drawn_in == window.step or len(window.calls) >= _MOST_CALLS:
+        if self.drawn_in == window.step or len(window.calls) >= MOST_CALLS:
             return
         if window.random is None:  # the first step of the run: there was no step whose end it started at
             window.random = self.generators.now()
@@ -133,7 +135,7 @@ class Recorder:
         window.calls.append(tuple.__new__(Call, (model.key, grad, tensors)))  # likewise
 
     def compared(self, target: torch.Tensor) -> None:
-        if self.drawn_in != self.window.step and len(self.window.targets) < _MOST_CALLS:
+        if self.drawn_in != self.window.step and len(self.window.targets) < MOST_CALLS:
             self.window.targets.append(target.detach() if not target.requires_grad else target.new_empty(0))
 
     # -- between two steps ----------------------------------------------------------------
@@ -186,9 +188,25 @@ class Recorder:
             window.buffers, window.copies = [], []
             return
         if not self.session.looking:  # a rested step
-            with self.session.looking_at("recorder", pieces=False):
-                self._copy(window)
+            if self._alone():
+                grad = torch.is_grad_enabled()
+                torch._C._set_grad_enabled(False)
+                try:
+                    self._copy_all(window)
+                finally:
+                    torch._C._set_grad_enabled(grad)
+            else:
+                with self.session.looking_at("recorder", pieces=False):
+                    self._copy_all(window)
             return
+        self._copy_all(window)
+
+    def _alone(self) -> bool:
+        """No one but torch hears an operation on these tensors: a look would only be one more thing to begin and to end."""
+        modes = torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack()
+        return self._plain and not modes and self.session.locally is None
+
+    def _copy_all(self, window: Window) -> None:
         values: list[Any] = list(
             map(dict.get, self._owners, self._own_names)
         )  # no line of ours for each of them
@@ -197,8 +215,27 @@ class Recorder:
             window.buffers = self.moving
         torch._foreach_copy_(window.copies, values)
 
+    def sound(self) -> bool:
+        """Before a rested step: whether `_before_step` would find nothing to say."""
+        if self._told:
+            return True
+        values: list[Any] = list(map(dict.get, self._owners, self._own_names))
+        if values[0].device.type != "cpu":
+            return True
+        if not self._alone():
+            return False
+        floats = list(itertools.compress(values, self._float))
+        grad = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        try:
+            return not floats or math.isfinite(torch.stack(torch._foreach_norm(floats)).sum().item())
+        except RuntimeError:  # a look finds out what it is
+            return False
+        finally:
+            torch._C._set_grad_enabled(grad)
+
     def _before_step(self, optimizer: Any, track: Any) -> None:
-        """Before the weights move, so that a capsule can hold them. A refused step's buffers are mended instead."""
+        """Before the weights move, so that a capsule can hold them. A refused step's buffers are restored instead."""
         if not self.moving or self._told or self.optimizers.was_refused:
             return
         values: list[Any] = list(map(dict.get, self._owners, self._own_names))
@@ -247,6 +284,7 @@ class Recorder:
         self._owners, self._own_names = [entry[2] for entry in found], [entry[3] for entry in found]
         values = [owner[name] for owner, name in zip(self._owners, self._own_names, strict=True)]
         self._float = [value.is_floating_point() and value.numel() > 0 for value in values]
+        self._plain = all(type(value) in _PLAIN for value in values)
 
     def _moves(
         self, model: Model, prefix: str, owner: Any, kept: dict[str, torch.Tensor | None]
@@ -309,7 +347,7 @@ class Recorder:
         ]
 
     def steps_since(self, key: int, step: int) -> int:
-        """How many steps that optimizer has been told of from this one on."""
+        """How many steps of that optimizer were reported from this one on."""
         return sum(1 for number, _ in self._stepped.get(key, []) if number >= step)
 
 

@@ -1,12 +1,12 @@
-"""Rest. A loop that repeats itself is told to the detectors in a few whole rounds now and then.
+"""Rest. Of a loop that repeats itself, a few whole rounds now and then are reported to the detectors.
 
-    told told ... told | counted ... counted | told told | counted counted ...
-    the first steps      nothing new           a look      until the next one can be paid
+    reported ... reported | counted ... counted | reported reported | counted counted ...
+    the first steps         nothing new           a look              until the next one can be paid
 
-A *round* is what happens between two optimizer steps. In a told round every point speaks, and the detectors hear all of
+A *round* is what happens between two optimizer steps. In a reported round every point speaks, and the detectors hear all of
 it. In a counted one the points are switches that are off (`points.silence`): calls of models, backward passes, clearings and
 the like only raise a number, the guard still refuses a step that is not finite, and the recorder still keeps what a replay
-needs. `OptimizerStep.rested` says how many steps of that optimizer were counted since the last one that was told.
+needs. `OptimizerStep.rested` says how many steps of that optimizer were counted since the last reported one.
 
 Looks are paid from a credit in events, which every step and every second of training adds to: a loop of short steps and one
 of long steps are both looked at for about a hundredth of their time. What is new (a model, a mode, a round never met before, a
@@ -41,45 +41,46 @@ if TYPE_CHECKING:
     from premortem.probes.model_registry import Model, Variant
     from premortem.probes.optimizers import Optimizers
 
-# Steps that are told one by one: so many, or fewer where they are long, as all of them together would be felt.
-AFTER, SOONEST, SECONDS = 500, 200, 5.0
+# Steps that are reported one by one: so many, or fewer where a host is slow or steps are long. Reporting a short step takes
+# two or three times as long as making it: of these two seconds, the run's own among them, about one is what it pays for us.
+AFTER, SOONEST, SECONDS = 500, 200, 2.0
 ATTENDED = 2  # periods of the loop that a look takes
 AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
 # Events that a step, and a second of training, add to the credit. An event costs the run about 150 µs.
 YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 2.0, 0.05, 25.0
 _LOOKS_AHEAD = 4  # what can be saved up
-_MOST_NEWS = 256  # a script in which everything is new all the time must not be told all the time
+_MOST_NEWS = 256  # a script in which everything is new all the time must not be reported all the time
 _LOUDER = 1e4  # times the largest loss so far: a step after which gradients are looked at more closely
 _NUMBERS = (StepStats, BatchDrawn)  # they come when they come
 
 
 class Rest:
-    """Decides at the end of each step whether the next one is told. Until then it counts, in every gear."""
+    """Decides at the end of each step whether the next one is reported. Until then it counts, in every gear."""
 
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
         self.after = AFTER
         self._began = time.thread_time()
-        self.untold = 0  # steps since the last one that was told
+        self.untold = 0  # steps since the last reported one
         self.rhythm = Rhythm()
         # Of this round:
         self.calls: dict[Variant, None] = {}
         self.backwards = self.clips = self.schedules = 0
         self.cleared: list[int] = []  # id() of what gradients were cleared of: optimizers, models
         self.dark = (
-            False  # a forward or backward pass was not told: only the end of the step can end the rest
+            False  # a forward or backward pass was not reported: only the end of the step can end the rest
         )
         self.careful = False  # its loss is not finite, or out of all proportion
         # What is known of the loop:
-        self.known: dict[Variant, Model] = {}  # calls that were told
+        self.known: dict[Variant, Model] = {}  # calls that were reported
         self.usual: dict[Variant, Model] = {}  # those of them that are part of its rounds
         self._seen: dict[Variant, tuple[int, int]] = {}  # the last two steps in which each was made
-        self._told: list[Any] = []  # what was told in this round
+        self._told: list[Any] = []  # what was reported in this round
         self._rounds: set[tuple[Any, ...]] = set()
         self._kinds: set[Any] = set()  # of events
         self._news = 0
-        self._clearings: dict[int, ZeroGrad] = {}  # the last one that was told, by what was cleared
+        self._clearings: dict[int, ZeroGrad] = {}  # the last reported one, by what was cleared
         self.loudest = 0.0
         # Since when, and until when:
         self._calm = 0  # rounds without news
@@ -90,7 +91,7 @@ class Rest:
         self._spent = 0
         self.clock = time.perf_counter()
 
-    # -- what is told ---------------------------------------------------------------------------
+    # -- what is reported ---------------------------------------------------------------------------
 
     def hears(self, event: Event) -> None:
         """Every event, on its way to the detectors."""
@@ -113,7 +114,7 @@ class Rest:
     # -- what is counted, in every gear -----------------------------------------------------------
 
     def called(self, variant: Variant, model: Model) -> None:
-        """In a told round: the script called this model."""
+        """In a reported round: the script called this model."""
         self.calls[variant] = None
         self.known[variant] = model
 
@@ -184,7 +185,7 @@ class Rest:
         return rhythm.heard(token) and step >= self.after
 
     def step_told(self, track: Track, trace: Any) -> None:
-        """At the end of a step that was told."""
+        """At the end of a reported step."""
         self.untold = 0
         news = self._round(track, trace)
         told, self._told = tuple(self._told), []
@@ -223,7 +224,7 @@ class Rest:
         return self.session.resting
 
     def _pay(self) -> None:
-        """What was told of this step, from what it and the time since the last one have earned."""
+        """Pay for what was reported of this step, from what it and the time since the last one have earned."""
         now = time.perf_counter()
         step = A_STEP_OF_A_YOUNG_RUN if self.session.step < YOUNG else A_STEP
         earned = self._credit + A_SECOND * (now - self.clock) + step
@@ -244,19 +245,19 @@ class Rest:
         self._price = max(8.0, ATTENDED * period * self._events_in_a_round())
         self._disturbed = False
         session.resting = True
-        session.points.silence(True)
+        session.silence(True)
 
     def _events_in_a_round(self) -> float:
         return sum(map(len, self._rounds)) / max(1, len(self._rounds)) + 1
 
     def _end(self, needed: int) -> None:
-        """As at the end of a told step; clearings since then are told now."""
+        """As at the end of a reported step; clearings since then are reported now."""
         session = self.session
         period = self.rhythm.period or 1
         self._needed = max(needed, ATTENDED * period)
         self._calm = 0
         session.resting = False
-        session.points.silence(False)
+        session.silence(False)
         self._told = []
         clearings = [self._clearings[owner] for owner in self.cleared if owner in self._clearings]
         self.optimizers.rested({key for event in clearings for key in event.cleared})

@@ -280,7 +280,7 @@ def overwritten(restored: Restored, optimizer: Optimizer) -> Iterator[Setting]:
     for index, (built, saved, loaded, group) in enumerate(groups):
         now = hyper_parameters(group)
         for name in sorted(built.keys() & saved.keys() & now.keys()):
-            untouched = group[name] is loaded.get(name)  # else somebody assigned it, if only the same value
+            untouched = group[name] is loaded.get(name)  # else the script assigned it, if only the same value
             if untouched and built[name] != saved[name] == now[name]:
                 yield Setting(name, built[name], saved[name], index)
 

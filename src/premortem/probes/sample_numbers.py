@@ -141,7 +141,7 @@ def length(thing: Any) -> int | None:
 
 
 def broken_samples(batch: Any, numbers: Batch) -> Samples | None:
-    """Those that hold NaN or infinity as the loader handed them out. None where it is not a few, or cannot be said."""
+    """Those that hold NaN or infinity as the loader handed them out. None where it is not a few, or unknown."""
     rows: set[int] = set()
     for tensor in tensors_in(batch):
         if not tensor.is_floating_point() or tensor.layout != torch.strided or not tensor.numel():

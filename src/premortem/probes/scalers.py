@@ -58,7 +58,7 @@ class Scalers:
         return step
 
     def _after_rested_step(self, before: int, scaler: Any, optimizer: Any) -> None:
-        """A step that was left out is told, and whatever follows."""
+        """A step that was left out is reported, and whatever follows."""
         if self.session.step == before and scaler.is_enabled():
             self.session.rest.wake()
             self._after_step(before, scaler, optimizer)

@@ -219,9 +219,7 @@ class LookElsewhere:
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
-    ) -> bool:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         torch._C._set_grad_enabled(self._grad)
         self._functions.__exit__(None, None, None)
         if isinstance(error, Exception):
@@ -250,6 +248,7 @@ class Session:
         self._fault = fault
         self._faults: dict[str, int] = {}
         self.points = Subscriptions(self.listening)
+        self.passing: list[Subscriptions] = []  # of a probe's own, silent in rested steps as well
         lifting.follow(self.points, self.apart)
         self.step = 0  # finished optimizer steps
         self.on = True
@@ -261,7 +260,7 @@ class Session:
         self.batch: Batch | None = (
             None  # the one that is being made, or was handed out last (probes/sample_numbers.py)
         )
-        self.resting = False  # this step is like those before it: counted, and not told (probes/rest.py)
+        self.resting = False  # this step is like those before it: counted, and not reported (probes/rest.py)
         # premortem itself is using torch right now, or must not look (probes/capturing.py)
         self.looking = False
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
@@ -279,7 +278,7 @@ class Session:
         self._due = True  # an audit at this step, by the calendar
         self.next_call: dict[
             int, Callable[[bool], None]
-        ] = {}  # module key -> to be told its mode after its next call
+        ] = {}  # module key -> to be called with its mode after its next call
         self.loaded: set[int] = set()  # keys of parameters that came from a state dict
         self.parameters = Keys()
         self.modules = Keys()
@@ -413,6 +412,12 @@ class Session:
             return wrapper
 
         self.layer(owner, name, make, quiet=counted if callable(quiet) else quiet, asks=callable(quiet))
+
+    def silence(self, silent: bool) -> None:
+        """All layers are on the short paths of a rested step, or no longer."""
+        self.points.silence(silent)
+        for each in self.passing:
+            each.silence(silent)
 
     def restore(self) -> None:
         self.points.end()

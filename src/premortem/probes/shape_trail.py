@@ -47,7 +47,7 @@ class ShapeTrail:
         self.session = session
 
     def ended(self, error: BaseException | None, ended: RunEnded) -> None:
-        """Told when the script has ended with an error that nobody caught."""
+        """Called when the script has ended with an error that it did not catch."""
         if not isinstance(error, _ERRORS) or type(error).__name__ != ended.error:
             return
         with self.session.looking_at("shape trail"):

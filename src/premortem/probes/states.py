@@ -14,6 +14,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
 from premortem.probes.checkpoint_contents import counters_in, records_in
+from premortem.probes.first_use_flags import FirstUseFlags
 from premortem.probes.noisy_layers import uncounted
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
@@ -28,6 +29,7 @@ class States:
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
+        self.flags = FirstUseFlags(session)
         self.loaded = session.loaded  # parameter keys that came from a state dict
         self._filled_at = -1  # last step at which a checkpoint was read into memory that models own
         self.files = 0  # files read so far: weights may have come from them by hand
@@ -175,10 +177,12 @@ class States:
             for key in [key for key, (ref, _) in kept.items() if id(ref()) in mine]:
                 del kept[key]
         self._await_use(module, name)
+        self.flags.loaded(module, name, user_site())
         self.fresh.append((weakref.ref(module), name, remembered(module, state)))
 
     def _first_step(self, optimizer: Any, track: Any) -> None:
         """Before the first step after a load: are the weights still those that were loaded?"""
+        self.flags.before_step()
         fresh, self.fresh = self.fresh, []
         for reference, name, kept in fresh:
             module = reference()
@@ -231,15 +235,13 @@ class States:
     def _file_loaded(self, note: Any, result: Any, source: Any = None, *args: Any, **kwargs: Any) -> None:
         self.files += 1
         keys = tuple(str(key) for key in result)[:64] if isinstance(result, Mapping) else ()
-        groups, entries = optimizer_state_in(result)
         self.session.emit(
             FileLoaded(
                 step=self.session.step,
                 at=user_site(),
                 path=path_of(source),
                 keys=keys,
-                optimizer_lrs=groups,
-                optimizer_entries=entries,
+                optimizer_entries=optimizer_entries(result),
                 counters=counters_in(result),
                 records=records_in(result),
                 written=written(path_of(source)),
@@ -286,7 +288,7 @@ class States:
         owners = (
             [m for m in self._asked if set(tensors) == set(names_in_state(m))] if len(tensors) > 1 else []
         )
-        # What nobody trains any more (an encoder of a first stage) is the same in every checkpoint, and should be.
+        # What is not trained any more (an encoder of a first stage) is the same in every checkpoint, and should be.
         if any(moving(m) for m in owners):
             saved = {name: sampled(value, 4) for name, value in tensors.items()}
             current = any(sampled(own, 4) == saved[name] for m in owners for name, own in moving(m))
@@ -427,21 +429,14 @@ def finite(value: Any) -> bool:
     return not torch.isnan(value).any() and not value[~bad].any()
 
 
-def optimizer_state_in(thing: Any, depth: int = 0) -> tuple[tuple[float, ...], int]:
-    """Learning rates and number of entries of an optimizer's state inside a loaded object."""
+def optimizer_entries(thing: Any, depth: int = 0) -> int:
+    """How many parameters have an entry in an optimizer's state inside a loaded object."""
     if not isinstance(thing, Mapping) or depth > 2:
-        return (), 0
-    groups, state = thing.get("param_groups"), thing.get("state")
-    if isinstance(groups, list) and isinstance(state, Mapping):
-        rates = tuple(
-            float(g["lr"]) for g in groups if isinstance(g, Mapping) and isinstance(g.get("lr"), float)
-        )
-        return rates, len(state)
-    for value in thing.values():
-        found = optimizer_state_in(value, depth + 1)
-        if found[1]:
-            return found
-    return (), 0
+        return 0
+    state = thing.get("state")
+    if isinstance(thing.get("param_groups"), list) and isinstance(state, Mapping):
+        return len(state)
+    return next((n for value in thing.values() if (n := optimizer_entries(value, depth + 1))), 0)
 
 
 def own_state(module: nn.Module) -> Mapping[str, Any]:

@@ -123,7 +123,7 @@ class Stats:
         self.backwards = backwards
         self.microscope_schedule = microscope_schedule
         self.rings: dict[torch.device, Ring] = {}
-        self.checked = False  # somebody asks at every step whether the gradients are finite
+        self.checked = False  # the guard asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
         self.broken = True  # the step that is about to be made may have gradients that are not finite
         self.last_loss: float | None = None
@@ -160,7 +160,7 @@ class Stats:
         return False
 
     def be_checked(self) -> None:
-        """From now on somebody asks at every step whether the gradients are finite."""
+        """From now on the guard asks at every step whether the gradients are finite."""
         self.checked = True
         self.optimizers.told_only.add(self._finish)
 
@@ -224,7 +224,7 @@ class Stats:
         grads: list[torch.Tensor],
         agree: Callable[[torch.Tensor], None] | None = None,
     ) -> torch.Tensor:
-        """Their flag, for which nobody waits: `learnt` hears it, with the key of the optimizer, when it has arrived."""
+        """Their flag, for which the host does not wait: `learnt` hears it, with the key of the optimizer, when it has arrived."""
         flags = self._flags.get(held.device) or self._flags_on(held.device)
         flag = held.flag(grads, flags)
         if agree is not None:
@@ -342,7 +342,7 @@ class Stats:
         self.later(values, functools.partial(self._tell, row))
 
     def later(self, values: torch.Tensor, tell: Callable[[list[float]], None]) -> None:
-        """Numbers on a device are told when they have arrived on the host, a step or two later."""
+        """Numbers on a device are reported when they have arrived on the host, a step or two later."""
         ring = self.rings.get(values.device)
         if ring is None:
             ring = self.rings[values.device] = Ring()
@@ -404,7 +404,7 @@ class Stats:
                 keys=row.keys,
                 weight_norm=weight,
                 weights_finite=weight is None or math.isfinite(weight),
-                input_finite=all(math.isfinite(v) for v in inputs),
+                input_finite=all(map(math.isfinite, inputs)),
                 lr=row.lr,
                 share=row.share,
                 rested=row.rested

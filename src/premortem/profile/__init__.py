@@ -1,9 +1,10 @@
 """What flows into a run, as a few kilobytes of plain numbers.
 
-facts.py      a profile: what is said of one stream of samples (a loader, a model's input, a file); goes into events
+facts.py      a profile: what is known of one stream of samples (a loader, a model's input, a file); goes into events
 sample.py     a coordinated sample of rows, from which a profile is made; two samples can be merged and compared
 alone.py      questions that one profile answers: collapsed, constant, placeholders, a column that is the target
 between.py    questions that two profiles answer: rows in both, classes in one, shifted, rescaled and exchanged columns
+joint.py      how columns go together, and the one column that goes with others in only one of two streams
 lone.py       the one column in which two files differ that agree in all others
 wording.py    the same sentences for a run and for `premortem check`
 

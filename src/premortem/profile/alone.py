@@ -2,16 +2,17 @@
 
 import math
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from premortem.profile.arrays import CHANGES
-from premortem.profile.facts import BINS, Column, Giveaway, Placeholder, Profile
+from premortem.profile.facts import BINS, Blank, Column, Filler, Giveaway, Placeholder, Profile
 from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
 _POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 TARGET = "target"
-ENOUGH = 100  # rows, below which hardly anything is said of a column
+ENOUGH = 100  # rows, below which hardly any rule judges a column
 # A placeholder: so many distances between the quartiles away from the median. Heavy tails reach ten, a capped income twenty.
 _FAR = 25.0
 _FAR_KNOWN = 8.0  # for a number that people write where they have none
@@ -50,9 +51,10 @@ def summarise(
     source: str = "",
     kind: str = "table",
     labels: str = TARGET,
+    searched: bool = True,
     **known: object,
 ) -> Profile:
-    """The profile of a sample."""
+    """The profile of a sample; without placeholders and giveaways where no one asks for them (`searched`)."""
     rows = list(sample.kept.values())
     columns = tuple(
         column_of(
@@ -73,11 +75,13 @@ def summarise(
         columns=columns,
         classes=tuple(sorted(sample.classes.items(), key=lambda pair: (-pair[1], pair[0]))),
         target=column_of(labels, wanted) if measured else None,
-        placeholders=tuple(placeholders(sample.columns, rows)),
-        giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)),
+        placeholders=tuple(placeholders(sample.columns, rows)) if searched else (),
+        giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)) if searched else (),
         repeated=sample.repeated,
         contradicting=sample.contradicting,
         tokens=tuple(sample.tokens.most_common(MOST_TOKENS)),
+        blank=blank(sample, columns),
+        filler=filler(sample),
         **known,  # type: ignore[arg-type]
     )
 
@@ -89,11 +93,11 @@ def column_of(
     high: float = -math.inf,
     missing: int = 0,
 ) -> Column:
-    finite = sorted(v for v in values if math.isfinite(v))
+    finite = sorted(filter(math.isfinite, values))  # no line of ours for each of them: a step waits for this
     if not finite:
         return Column(name, 0, missing, 0.0, 0.0, 0.0, 0.0)
     mean = math.fsum(finite) / len(finite)
-    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / len(finite))
+    spread = math.sqrt(math.fsum([(v - mean) ** 2 for v in finite]) / len(finite))
     counts = Counter(finite)
     last = len(finite) - 1
     return Column(
@@ -123,6 +127,23 @@ def histogram(ordered: Sequence[float]) -> tuple[int, ...]:
     return tuple(bins)
 
 
+def blank(sample: Sample, columns: Sequence[Column]) -> Blank | None:
+    """Rows of nothing, where the others are many different numbers: flags may all be off."""
+    alive = sum(column.distinct > _VARIED for column in columns)
+    if not sample.blank or alive < max(3, len(columns) // 4):
+        return None
+    labels = sample.blank_labels
+    return Blank(sample.blank, sample.rows, len(labels), max(labels.values(), default=0))
+
+
+def filler(sample: Sample) -> Filler | None:
+    if not sample.fill:
+        return None
+    token, times = sample.fill.most_common(1)[0]
+    runs = sample.fill_runs[token]
+    return Filler(token, times, sample.fill_of, runs) if not sample.fill_short[token] else None
+
+
 # --- placeholders ----------------------------------------------------------------------------
 
 
@@ -131,12 +152,11 @@ def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placehol
     places = {name: at for at, name in enumerate(names)}
     ends = {name: places[other] for pair in pairs for name, other in (pair, pair[::-1]) if other in places}
     for at, name in enumerate(names):
-        values = sorted(row.values[at] for row in rows if math.isfinite(row.values[at]))
+        values = sorted(filter(math.isfinite, [row.values[at] for row in rows]))
         if len(values) < ENOUGH:
             continue
-        counts = Counter(values)
         for value in {values[0], values[-1]}:
-            number = counts[value]
+            number = bisect_right(values, value) - bisect_left(values, value)
             if number >= max(_REPEATED, _SHARE * len(values)) and is_apart(value, number, values):
                 rest = [v for v in values if v != value]
                 if name in ends and not is_beyond(
@@ -284,6 +304,27 @@ def collapsed(profile: Profile) -> Column | None:
     return widest if (widest.high - widest.low) < NEARLY * size and widest.spread < _NO_SPREAD else None
 
 
+def never_filled(profile: Profile) -> Blank | None:
+    """Rows of nothing that are too many to be a few that failed, and have different labels."""
+    found = profile.blank
+    if found is None or profile.beside or profile.sampled < ENOUGH:
+        return None
+    # A picture may be dark, and silence may be a class of its own.
+    least = _BLANK_ROWS if profile.kind == "table" else _BLANK_PICTURES
+    if found.rows < least * found.of or found.rows == found.of:
+        return None
+    if not found.labels:
+        return found if profile.kind == "table" and found.rows >= _BLANK_PICTURES * found.of else None
+    return found if found.labels > 1 and found.frequent < _ONE_THING * found.rows else None
+
+
+def mostly_filler(profile: Profile) -> Filler | None:
+    found = profile.filler
+    if found is None or found.runs < ENOUGH or found.times < _FILLED * found.of:
+        return None
+    return found
+
+
 def one_token(profile: Profile) -> bool:
     """Rows of numbers that stand for words, in most of which one number is repeated and another fills the rest."""
     changes = next((c for c in profile.columns if c.name == CHANGES), None)
@@ -292,6 +333,10 @@ def one_token(profile: Profile) -> bool:
     return changes.quantiles[4] <= 1.0
 
 
+_BLANK_ROWS = 0.1  # of the rows of a table,
+_BLANK_PICTURES = 0.25  # of pictures and series, and of rows whose labels are not known
+_ONE_THING = 0.9  # of the blank rows, below which they are not one thing that is blank by nature
+_FILLED = 0.4  # of the tokens: no word of a text is that frequent
 NEARLY = 0.05  # of its size: what a column may vary at most to be nearly one number
 _NO_SPREAD = 0.05  # standardised inputs have 1
 

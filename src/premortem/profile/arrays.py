@@ -10,6 +10,7 @@ _CHANNELS = 16
 _HASHED = 512  # numbers of a row that its mark is made of
 _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
 _COUNTED = 1 << 16  # tokens of one batch
+_SHORT = 3  # tokens: filler stands in longer runs than a word that is repeated
 _TEXT = 6  # numbers side by side, from which on they may be words
 CHANGES = "changes along the row"
 _STATISTICS = ("{}", "deviation of {}", "lowest of {}", "highest of {}")
@@ -26,6 +27,8 @@ class Rows(NamedTuple):
     dtype: str
     every: int = 1  # each how-manieth row was taken
     tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: each, and how often
+    # ... the most frequent one: how often, how often a run of it begins or ends in a row, and runs of few between others
+    fill: tuple[int, int, int, int] | None = None
 
 
 def rows_of(array: Any, most: int = MOST_ROWS, called: str = "input") -> Rows | None:
@@ -37,7 +40,17 @@ def rows_of(array: Any, most: int = MOST_ROWS, called: str = "input") -> Rows | 
     flat = value.reshape(len(value), -1)
     kind, names, values = columns_of(flat, called) if value.ndim == 2 else channels_of(value, called)
     tokens = tokens_of(flat) if kind == "tokens" else ()
-    return Rows(kind, names, values.astype("float64"), marks_of(flat), count, str(value.dtype), every, tokens)
+    return Rows(
+        kind,
+        names,
+        values.astype("float64"),
+        marks_of(flat),
+        count,
+        str(value.dtype),
+        every,
+        tokens,
+        fill_of(flat, tokens),
+    )
 
 
 def tokens_of(flat: Any) -> tuple[tuple[int, int], ...]:
@@ -45,6 +58,23 @@ def tokens_of(flat: Any) -> tuple[tuple[int, int], ...]:
 
     codes, counts = np.unique(flat[: max(1, _COUNTED // flat.shape[1])], return_counts=True)
     return tuple(zip(codes.tolist(), counts.tolist(), strict=True))
+
+
+def fill_of(flat: Any, tokens: Sequence[tuple[int, int]]) -> tuple[int, int, int, int] | None:
+    """How the most frequent token stands in its rows."""
+    import numpy as np
+
+    if not tokens:
+        return None
+    token, times = max(tokens, key=lambda pair: pair[1])
+    same = flat[: max(1, _COUNTED // flat.shape[1])] == token
+    steps = np.diff(same.astype("int8"), axis=1)
+    flat_steps = steps.reshape(-1)
+    places = np.flatnonzero(flat_steps)
+    kinds, rows = flat_steps[places], places // steps.shape[1]
+    # A run that begins and ends in one row, and is short.
+    inside = (kinds[:-1] == 1) & (rows[:-1] == rows[1:]) & (np.diff(places) <= _SHORT)
+    return int(token), int(times), len(places), int(inside.sum())
 
 
 def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
@@ -123,6 +153,21 @@ def is_one_hot(target: Any) -> bool:
     return bool((((target == 0) | (target == 1)).all()) and (target.sum(1) == 1).all())
 
 
+def put_blank(sample: Sample, rows: Rows, labels: list[float] | None) -> None:
+    """Count rows that are one number from end to end."""
+    import numpy as np
+
+    values = rows.values
+    if rows.kind == "table":
+        blank = (values == values[:, :1]).all(1) if values.shape[1] > 1 else np.zeros(len(values), bool)
+    else:
+        inner = [at for at, name in enumerate(rows.names) if name.startswith("deviation of ")]
+        blank = (values[:, inner] == 0).all(1)
+    sample.blank += rows.every * int(blank.sum())
+    if labels is not None:
+        sample.blank_labels.update(labels[at * rows.every] for at in np.flatnonzero(blank).tolist())
+
+
 def put(
     sample: Sample, rows: Rows, labels: list[float] | None, start: int, sources: Sequence[str] = ()
 ) -> None:
@@ -135,6 +180,14 @@ def put(
     sample.spans(low.tolist(), high.tolist(), (~finite).sum(0).tolist())
     sample.rows += rows.total
     sample.tokens.update(dict(rows.tokens))
+    if rows.fill is not None:
+        token, times, runs, short = rows.fill
+        sample.fill[token] += times
+        sample.fill_runs[token] += runs
+        sample.fill_short[token] += short
+        sample.fill_of += sum(number for _, number in rows.tokens)
+    elif rows.kind in {"table", "channels"}:
+        put_blank(sample, rows, labels)
     # Of rows that are not compared, a mark of their stream and place: all of them are different.
     codes = [
         code if code >= 0 else mark(b"%d %d %d" % (sample.stream, code, start + at))

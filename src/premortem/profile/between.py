@@ -12,7 +12,6 @@ from premortem.profile.sample import Sample
 # A column that goes on growing (an hour, a price) is two spreads further in the last fifth of the rows.
 SHIFTED = 4.0  # spreads of the wider of the two
 RESCALED = 6.0  # times as wide
-_STAYS = 0.05  # of its size: what a spread must at least be to be compared
 _CHANCE = 1e-6  # that a class which is there does not turn up
 FEWEST = 5  # rows of a class
 _TOLD_APART = 0.5  # spreads between two columns, below which an exchange changes little
@@ -25,7 +24,6 @@ _MOST_FILES = 16  # of them that are compared with each other
 T = TypeVar("T")
 _NEAR = 0.4  # of the distance between the quartiles: so far may each of them be from where it should be
 _ENDS = 20.0  # times as large as the largest number of the other
-LARGER = 5.0  # times as many rows in the evaluation as in training
 
 
 def phases(profiles: Iterable[Profile], *, beside: bool = False) -> Iterator[tuple[Profile, Profile]]:
@@ -209,7 +207,7 @@ def along(sample: Sample, kind: str) -> list[Shift]:
     if kind == "tokens" or len(sample.kept) < 4 * ENOUGH:
         return []
     halves = sample.halves()
-    first, second = (summarise(half, "", kind=kind) for half in halves)
+    first, second = (summarise(half, "", kind=kind, searched=False) for half in halves)
     found = shifts(first, second, far=WITHIN[0], wide=WITHIN[1])
     # Sorted rows, and columns that go on growing, differ in all they have in common with the order.
     places: dict[str, int | None] = {name: at for at, name in enumerate(sample.columns)}
@@ -246,7 +244,7 @@ def odd_one(things: Sequence[T], differ: Callable[[T, T], list[Shift]]) -> tuple
 def odd_source(sample: Sample, kind: str) -> tuple[str, tuple[Shift, ...], int] | None:
     """Of the files that the rows come from, the one that is unlike the others: its name, in what, and how many others there are."""
     files = [
-        summarise(part, source, kind=kind)
+        summarise(part, source, kind=kind, searched=False)
         for source, part in sorted(sample.by_source().items())
         if len(part.kept) >= ENOUGH // 2
     ]

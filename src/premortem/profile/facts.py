@@ -56,6 +56,24 @@ class Giveaway(NamedTuple):
     rows: int
 
 
+class Blank(NamedTuple):
+    """Rows that are one number from end to end, beside others that are not."""
+
+    rows: int
+    of: int
+    labels: int  # different ones that they carry; 0 where that is not known
+    frequent: int  # rows with the most frequent of these
+
+
+class Filler(NamedTuple):
+    """The most frequent token of a stream, where it stands in long runs and never between two others."""
+
+    token: int
+    times: int
+    of: int  # tokens that were counted
+    runs: int
+
+
 class Versions(NamedTuple):
     """Samples that came in two passes: an augmentation changes them."""
 
@@ -98,6 +116,8 @@ class Profile(NamedTuple):
     tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: the most frequent ones, and how often
     versions: Versions | None = None
     laid: tuple[tuple[str, int], ...] = ()  # of pictures with masks: ways in which they lie on each other
+    blank: Blank | None = None
+    filler: Filler | None = None
     beside: str = (
         ""  # what comes with the first input of a model: another "input", or a "target" of several numbers
     )
@@ -126,3 +146,22 @@ class Shift(NamedTuple):
     second_spread: float
     factor: float = 0.0
     other: str = ""  # of exchanged ones: the other column
+
+
+class Unrelated(NamedTuple):
+    """A column that goes with another one in one stream, and does not in the other."""
+
+    column: str
+    other: str
+    first: float  # correlation of their ranks in the one
+    second: float
+    pairs: int  # relations of this column that differ
+    rows: int
+
+
+class Rarer(NamedTuple):
+    """A flag that is set far more seldom in one stream than in the other."""
+
+    column: str
+    first: float  # share of the rows of the one
+    second: float

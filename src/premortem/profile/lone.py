@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from premortem.profile.alone import ENOUGH, column_of
-from premortem.profile.facts import Column, Shift
+from premortem.profile.facts import Column, Rarer, Shift
 from premortem.profile.sample import Row, Sample
 
 _CHANCE = 4.0  # standard errors
@@ -19,6 +19,7 @@ _FAR = 1.0  # spreads
 _WIDE = 1.7  # times
 _VARIED = 12  # different values
 _FEWEST_FILES = 4
+_TIMES = 2.0  # as often: the odds of a flag in one stream against those in the other
 _SPREAD = 1.35  # quartiles of a normal distribution lie so many spreads apart
 
 
@@ -105,3 +106,41 @@ def two_groups(samples: Sequence[Sample]) -> tuple[Shift, list[int]] | None:
                 )
             return found, sorted(few)
     return None
+
+
+def rarer(first: Sequence[Column], second: Sequence[Column]) -> list[Rarer]:
+    """Of a table of flags (tags, answers), those that are set far more seldom in one of two streams, where as many others agree up to
+    chance: what was not looked at is stored like what is not there."""
+    pairs = [
+        (a, b)
+        for a, b in zip(first, second, strict=True)
+        if min(a.counted, b.counted) >= ENOUGH and is_flag(a) and is_flag(b)
+    ]
+    if len(pairs) < len(first) or len(pairs) < 2 * _OTHERS:
+        return []
+    odd, agreeing = [], 0
+    for a, b in pairs:
+        error = math.sqrt(flag_error(a, b))
+        apart = abs(a.mean - b.mean)
+        if apart < _CHANCE * error:
+            agreeing += 1
+        elif apart > 2 * _CHANCE * error and odds_ratio(a.mean, b.mean) > _TIMES:
+            odd.append(Rarer(a.name, a.mean, b.mean))
+    one_way = len({found.first < found.second for found in odd}) == 1
+    # What is between the two says that the streams were not drawn alike.
+    alike = agreeing >= max(_OTHERS, len(odd)) and agreeing + len(odd) == len(pairs)
+    return odd if one_way and alike else []
+
+
+def is_flag(column: Column) -> bool:
+    return column.low >= 0.0 and column.high <= 1.0 and column.distinct <= 2 and column.whole
+
+
+def flag_error(a: Column, b: Column) -> float:
+    share = (a.mean * a.counted + b.mean * b.counted) / (a.counted + b.counted)
+    return share * (1 - share) * (1 / a.counted + 1 / b.counted)
+
+
+def odds_ratio(one: float, two: float) -> float:
+    low, high = sorted((one, two))
+    return math.inf if low <= 0 or high >= 1 else (high / (1 - high)) / (low / (1 - low))

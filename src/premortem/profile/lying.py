@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from premortem.profile.facts import Profile
+from premortem.profile.versions import is_augmented
+
 STRAIGHT = "as it is"
 _TURNS: dict[str, Callable[[Any], Any]] = {
     STRAIGHT: lambda m: m,
@@ -20,6 +23,7 @@ _SIDE = 32  # pixels that are looked at
 _LEVELS = 16
 _CLEAR = 0.12  # of the differences between pixels, explained by the mask
 _TIMES = 2.0  # as much as in any other way
+_SOME = 0.2  # of the masks: a flip in two leaves half of them as they are
 FEWEST = 10  # pairs that say which way they lie
 _SHARE = 0.3  # of them, for a way that is wrong; one flip in two is half
 _NEXT = 3.0  # times as many as for any other wrong way: chance takes each of them
@@ -70,3 +74,10 @@ def wrong(counts: Iterable[tuple[str, int]]) -> tuple[str, int, int] | None:
     if len(turned) > 1 and turned[0][0] < _NEXT * turned[1][0]:
         return None
     return turned[0][1], turned[0][0], total
+
+
+def is_stored(profile: Profile) -> bool:
+    """Not turned by a random transform: that leaves some as they are, and differs from pass to pass."""
+    augmented = is_augmented(profile.versions)
+    straight = dict(profile.laid).get(STRAIGHT, 0)
+    return augmented is False or (augmented is None and straight < _SOME * sum(dict(profile.laid).values()))

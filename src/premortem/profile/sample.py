@@ -51,6 +51,12 @@ class Sample:
         self.discrete = False
         self.repeated = 0
         self.contradicting = 0
+        self.blank = 0  # rows that are one number from end to end
+        self.blank_labels: Counter[float] = Counter()  # ... and their labels
+        self.fill: Counter[int] = Counter()  # tokens that are the most frequent of their batch, how often,
+        self.fill_runs: Counter[int] = Counter()  # how often one of them begins or ends within a row,
+        self.fill_short: Counter[int] = Counter()  # and how often a few stand between others
+        self.fill_of = 0
         self.stream = next(_streams)  # marks of rows that are not compared differ between streams
 
     @property
@@ -93,6 +99,12 @@ class Sample:
         self.rows += other.rows
         if len(self.missing) == len(other.missing):
             self.spans(other.low, other.high, other.missing)
+        self.blank += other.blank
+        self.blank_labels.update(other.blank_labels)
+        self.fill.update(other.fill)
+        self.fill_runs.update(other.fill_runs)
+        self.fill_short.update(other.fill_short)
+        self.fill_of += other.fill_of
         self.classes.update(other.classes)
         self.tokens.update(other.tokens)
         self.discrete = self.discrete or other.discrete

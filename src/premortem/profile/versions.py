@@ -6,6 +6,7 @@ from typing import Any
 from premortem.profile.facts import Versions
 
 _FEWEST = 16  # samples of which a likeness is computed
+_SOME = 0.05  # of the samples: a rare transform leaves most of them alone
 
 
 def compared(pairs: Sequence[tuple[Any, Any]], relabelled: int) -> Versions | None:
@@ -21,3 +22,8 @@ def compared(pairs: Sequence[tuple[Any, Any]], relabelled: int) -> Versions | No
     sizes = np.sqrt((one**2).sum(1) * (two**2).sum(1))
     alike = (one * two).sum(1) / np.where(sizes > 0, sizes, 1.0)
     return Versions(len(pairs), changed, relabelled, float(alike.mean()))
+
+
+def is_augmented(found: Versions | None) -> bool | None:
+    """Whether samples change from one pass to the next; None where that is not known."""
+    return None if found is None else found.changed > _SOME * found.compared

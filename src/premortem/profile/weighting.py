@@ -1,9 +1,16 @@
-"""Weights of classes against how often these come."""
+"""Weights of classes against how often these come, and weights of samples among themselves."""
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 _TIMES = 3.0  # between the largest and the smallest: below, weights or counts hardly differ
+NEARLY_ALL = 0.95  # of the draws
+_FEW = (
+    0.01  # of the samples: where classes are balanced by weights, each of them keeps its share of the draws
+)
+_SEVERAL = 100  # samples, below which a hundredth is none
+MOST_WEIGHTS = 1 << 22
 _ALONG = 0.8  # correlation of the logarithms: weights are meant to go against the counts
 
 
@@ -18,3 +25,18 @@ def grows(pairs: Sequence[tuple[int, float]]) -> bool:
     x, y = sum(counts) / len(counts), sum(weights) / len(weights)
     both = sum((a - x) * (b - y) for a, b in zip(counts, weights, strict=True))
     return both > _ALONG * math.sqrt(sum((a - x) ** 2 for a in counts) * sum((b - y) ** 2 for b in weights))
+
+
+def carrying(weights: Any) -> tuple[int, int] | None:
+    """Of an array: how many weights are above 0, and the fewest of them that make nearly all of the sum. None where they are no weights."""
+    import numpy as np
+
+    positive = np.sort(weights[weights > 0])[::-1]
+    if not np.isfinite(weights).all() or (weights < 0).any() or not len(positive):
+        return None
+    return len(positive), int(np.searchsorted(np.cumsum(positive), NEARLY_ALL * positive.sum())) + 1
+
+
+def few(drawable: int, carried: int) -> bool:
+    """What has no weight at all was left out on purpose; what has one is meant to be drawn."""
+    return drawable >= _SEVERAL and carried <= _FEW * drawable

@@ -1,7 +1,7 @@
-"""What is said of a profile, in the same words by a run and by `premortem check`."""
+"""The sentences about a profile, the same in a run and in `premortem check`."""
 
 from premortem.amounts import share
-from premortem.profile.facts import Giveaway, Placeholder, Shift
+from premortem.profile.facts import Giveaway, Placeholder, Shift, Unrelated
 from premortem.profile.numbering import Renumbered
 
 
@@ -49,4 +49,12 @@ def numbering(found: Renumbered, first: str, second: str) -> str:
         f"token {there} is {share(times, found.second)} of the tokens in {second} and never comes in {first}; token {here} is "
         f"{share(number, found.first)} in {first} and never comes in {second}; moved by {-found.moved}, the "
         f"tokens of {second} agree"
+    )
+
+
+def unrelated(found: Unrelated, first: str, second: str) -> str:
+    more = f" (and {found.pairs - 1} more of its relations)" if found.pairs > 1 else ""
+    return (
+        f"`{found.column}` and `{found.other}` go together by {found.first:+.2f} in {first} and by {found.second:+.2f} in {second} "
+        f"(correlation of ranks){more}, while all other columns go together as before"
     )

@@ -94,7 +94,7 @@ class Program:
         except (SyntaxError, ValueError) as error:
             if getattr(error, "filename", None):
                 raise
-            # A file that is no text: what is wrong with it is said, but not that it is this one.
+            # A file that is not text: the error says what is wrong with it, but not which file it is.
             raise SyntaxError(str(error), (path, 1, None, None)) from None
 
     def _check_module(self) -> None:

@@ -113,7 +113,7 @@ class Ranks:
                     file.write(*merge)
 
     def wait(self) -> None:
-        """For ranks nearby to have said their last words; not for long, as they may never do so."""
+        """For ranks nearby to have written their results; not for long, as they may never do so."""
         until = time.monotonic() + _PATIENCE
         while self.folder is not None and time.monotonic() < until:
             ended = [run for run, _ in latest(reports(self.folder)) if run.get("ended")]

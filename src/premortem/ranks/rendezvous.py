@@ -1,7 +1,7 @@
 """The store of torch's own rendezvous, over a connection of our own.
 
 A collective must be called by all ranks in the same order, or the run hangs. The store is there anyway: a rank writes what
-it has to say, and whoever wants to know looks, whenever that suits it. What was said in an earlier attempt of an elastic
+it has to say, and whoever wants to know looks, whenever that suits it. What was written in an earlier attempt of an elastic
 run lies under another prefix, which is torch's.
 """
 
@@ -31,8 +31,8 @@ def connect(prefix: str) -> Any:
 
 
 def afresh(prefix: str) -> str:
-    """A prefix that this process has not had before: of two watched blocks in one process, the second must not hear what was
-    said in the first. All ranks come here equally often."""
+    """A prefix that this process has not had before: of two watched blocks in one process, the second must not read what the
+    first wrote. All ranks come here equally often."""
     _used[prefix] += 1
     return f"{prefix}/{_used[prefix]}"
 

@@ -106,7 +106,7 @@ class _Director:
         return outcome
 
     def _uncompiled(self, compiled: Outcome) -> Outcome:
-        """Whether it is the compiler alone that fails, and what is to be said of the rest."""
+        """Whether it is the compiler alone that fails, and what the script does without it."""
         self.options.tell("torch.compile fails on the script; rehearsing again without it")
         self._environment = {"TORCHDYNAMO_DISABLE": "1"}
         plain = Outcome(self._launch(WATCHED), self._launched)

@@ -8,9 +8,7 @@ trials    one batch again and again
 
 import os
 import re
-import resource
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from torch import nn
 from torch.utils import _pytree as tree
 
 from premortem.events import EvaluationEnded, Event, SchedulerBuilt, SchedulerStep
+from premortem.parts.sizes import peak
 from premortem.probes.loop_counters import loop_counters, user_frames
 from premortem.rehearsal.looks import Looks
 from premortem.rehearsal.loop_calls import NOTHING, Clock, Stage
@@ -286,9 +285,7 @@ class Loop:
         facts.chains = self.chains.chains()
         facts.loaders = [known for _, known in self._loaders.values()]
         facts.schedules = list(self._schedules.values())
-        facts.peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-            1 if sys.platform == "darwin" else 1024
-        )
+        facts.peak_rss = peak()
         if torch.cuda.is_initialized():
             facts.peak_cuda = int(torch.cuda.max_memory_allocated())
         devices = {str(p.device) for root in self.roots.values() for p in root.parameters()}

@@ -125,7 +125,7 @@ def _launch_all(run: ScriptRun, order: Order, done: Replayed, options: ReplayOpt
 
 
 def _first_problem(order: Order, told: list[tuple[int, dict[str, Any]]]) -> str:
-    """Of several ranks, what the first one said: the others were left alone by it."""
+    """Of several ranks, the problem of the first one that failed: the others lost their peer."""
     said = [(line["at"], rank, line["problem"]) for rank, line in told if "problem" in line]
     if not said:
         return ""

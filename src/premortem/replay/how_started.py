@@ -10,6 +10,7 @@ from typing import Any
 
 from premortem import redaction
 from premortem.files import variables
+from premortem.files.machine import operating_system, program
 
 _PACKAGES = ("numpy", "torchvision", "torchaudio", "transformers", "lightning", "accelerate", "safetensors")
 
@@ -45,7 +46,7 @@ def git_revision(cwd: str) -> dict[str, Any] | None:
 
 def _git(cwd: str, *words: str) -> str:
     done = subprocess.run(
-        ["git", "-C", cwd, *words],  # noqa: S607 - whichever git the user has
+        [program("git"), "-C", cwd, *words],
         capture_output=True,
         text=True,
         timeout=5,
@@ -60,7 +61,7 @@ def versions() -> dict[str, Any]:
 
     found: dict[str, Any] = {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": operating_system(),
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
         "threads": torch.get_num_threads(),

@@ -1,5 +1,5 @@
-"""One launch: the script's process, or one for each rank that made the step. What is said of them is what the first to go
-had to say.
+"""One launch: the script's process, or one for each rank that made the step. The problem of a launch is that of the first
+process that ended.
 """
 
 import socket
@@ -77,7 +77,7 @@ def _settled(run: ScriptRun, order: Order, ran: Ran, began: float, seconds: floa
     died = [rank for rank in gone if codes[rank]]
     troubled = order.troubled(began)
     problem, blamed = "", [*troubled, *gone, 0][0]
-    # A rank that has said what is wrong and gone takes others with it: some libraries end a process that lost its peer.
+    # A rank that has reported what is wrong and ended takes others with it: some libraries end a process that lost its peer.
     if died and not (gone[0] in troubled and gone[0] not in died):
         blamed = died[0]
         problem = f"the process of rank {blamed} died (exit code {codes[blamed]}), which ends the replay on all ranks"

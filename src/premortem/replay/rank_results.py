@@ -65,7 +65,7 @@ def _union(names: Any) -> list[str]:
 
 
 def _said(sentences: Sequence[Sequence[str]]) -> list[str]:
-    """What all ranks say is said once; else it is said who says it."""
+    """A sentence of all ranks stands once; one of some ranks has their numbers before it."""
     lines = []
     for sentence in _union(sentences):
         ranks = [rank for rank, own in enumerate(sentences) if sentence in own]

@@ -16,7 +16,7 @@ def parser() -> Parser:
         "runs",
         nargs="*",
         metavar="RUN",
-        help="a run's folder or journal (default: the newest run of this folder)",
+        help="a run's folder or journal, or URL/RUN of one that was published (default: the newest run of this folder)",
     )
     made.add_argument(
         "-o",

@@ -1,6 +1,5 @@
 """A finding with all that belongs to it: the line in its place, the evidence, the remedy, the page of its diagnosis."""
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +83,7 @@ def evidence(finding: Finding) -> list[tuple[str, str]]:
     where = finding.where
     rows = [("module", where.module), ("parameter", where.parameter)]
     shown = [(name, text) for name, text in rows if text]
-    return shown + [(key.replace("_", " "), words.value(value)) for key, value in finding.evidence.items()]
+    return shown + [(key.replace("_", " "), words.value(value)) for key, value in finding.seen.items()]
 
 
 def page(code: str) -> str:
@@ -128,10 +127,17 @@ def source(file: str | None, sources: Mapping[str, str]) -> str | None:
 
 
 def patch(finding: Finding, sources: Mapping[str, str]) -> str:
-    """What `premortem lint --fix` would change in the line that is to blame."""
+    """The finding's own; else what `premortem lint --fix` would change in the line that is to blame."""
+    if finding.patch is not None:
+        return finding.patch.diff
     text, line = source(finding.where.file, sources), finding.where.line
     if text is None or not line or not (finding.where.file or "").endswith(".py"):
         return ""
+    from premortem.changes import patches
+
+    known = patches.of(finding, text)
+    if known is not None:
+        return known.diff
     from premortem.lint import engine, fixes
     from premortem.lint.project_facts import Facts
 
@@ -141,8 +147,7 @@ def patch(finding: Finding, sources: Mapping[str, str]) -> str:
     )
     reports = [report for report in checked.diagnostics if report.line == line and report.fix]
     fixed = fixes.apply(data, reports, unsafe=True).data.decode()
-    before, after = text.splitlines(keepends=True), fixed.splitlines(keepends=True)
-    return "".join(difflib.unified_diff(before, after, name, name))
+    return fixes.diff(name, text, fixed)
 
 
 def window(run: Run, finding: Finding) -> dict[str, Curve]:

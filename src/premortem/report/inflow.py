@@ -28,7 +28,7 @@ class Flow:
 
 
 def flows(run: Run) -> list[Flow]:
-    """As they were told last."""
+    """As the last event has them."""
     told = run.events("DataProfiled")
     return [_flow(Profile(*record)) for record in told[-1]["profiles"]] if told else []
 

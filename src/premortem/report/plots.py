@@ -29,7 +29,20 @@ from premortem.report.story import Mark
 
 __all__ = ["curves", "heat", "item", "memory", "timeline", "window"]
 
-LINES = ("#4477aa", "#cc7744", "#339988", "#aa5599", "#888844", "#6677cc", "#558855", "#996666")
+LINES = (
+    "#4477aa",
+    "#cc7744",
+    "#339988",
+    "#aa5599",
+    "#888844",
+    "#6677cc",
+    "#558855",
+    "#996666",
+    "#bb4477",
+    "#3399bb",
+    "#aa8833",
+    "#777777",
+)
 TONES = {Severity.ERROR: "#cc3333", Severity.WARNING: "#c98a00", Severity.INFO: "#7a8694"}
 RUG = 0.06  # of the height of a plot
 _NO_NAME = " "

@@ -1,5 +1,6 @@
 """What `premortem why` has found out about a run: the questions with their answers, and the curves of all trials."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ from premortem.journal import Run
 from premortem.report import curves, words
 from premortem.report.curves import Curve
 
-_MOST = 8  # curves over each other that can still be told apart
+_MOST = 8  # curves over each other that the eye can still separate
 
 
 @dataclass
@@ -35,13 +36,14 @@ def _read(told: Mapping[str, Any]) -> Trials:
     as_is, patch = told.get("as_is") or {}, told.get("patch") or {}
     rows = [row for row in told.get("trials", ()) if row.get("verdict") != "skipped"]
     length = int(as_is.get("backwards") or 0)
-    drawn = {}
-    for number, series in enumerate(as_is.get("curves", ())[:2]):
-        drawn["as it is" if not number else "as it is, another seed"] = _curve(series, length)
+    series = dict(zip(("as it is", "as it is, another seed"), as_is.get("curves", ()), strict=False))
     best = sorted(rows, key=lambda row: row.get("verdict") != "helps")
-    for row in best[:_MOST]:
-        if row.get("curve"):
-            drawn[str(row.get("title"))] = _curve(row["curve"], length)
+    series |= {str(row.get("title")): row["curve"] for row in best[:_MOST] if row.get("curve")}
+    # Where all of them are NaN from some step on, the steps before it are what there is to see.
+    seen = max(
+        (place for values in series.values() for place, y in enumerate(values) if _is_finite(y)), default=0
+    )
+    drawn = {name: _curve(values, length, seen + 2) for name, values in series.items()}
     return Trials(
         verdict=str(told.get("verdict", "")),
         message=str(told.get("message", "")),
@@ -51,13 +53,18 @@ def _read(told: Mapping[str, Any]) -> Trials:
         causes=list(told.get("causes", ())),
         diff=str(patch.get("diff", "")),
         verified=bool(patch.get("verified")),
-        curves={name: curve for name, curve in drawn.items() if curve.count},
+        curves={name: curve for name, curve in drawn.items() if curve.low is not None},
     )
 
 
-def _curve(series: list[Any], length: int) -> Curve:
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _curve(series: list[Any], length: int, most: int) -> Curve:
     apart = max(1, round(length / max(1, len(series))))
-    return curves.of_values([apart * place for place in range(len(series))], series)
+    shown = series[:most]
+    return curves.of_values([apart * place for place in range(len(shown))], shown)
 
 
 def _effect(row: Mapping[str, Any]) -> str:

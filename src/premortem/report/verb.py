@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     runs = options.runs or [None]
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
-    journals = [journal_of(each) for each in runs]
+    journals = [_shelved(each) or journal_of(each) for each in runs]
     with progress("report", "reading the journal") as shown, story.readable(*journals):
         if len(journals) == 2:
             both = comparison.compare(*journals)
@@ -34,13 +34,34 @@ def run(options: argparse.Namespace) -> int:
             one = story.read(journals[0])
             shown.say("drawing the page")
             render = FORMATS[form].page(one)
-            default = ""
+            default = one.name if _on_a_shelf(runs[0]) else ""
     if options.output == "-":
         return _print(render)
     target = Path(options.output) if options.output else _default(journals[0], default, form)
     _write(target, render, named=bool(options.output))
     sys.stdout.write(f"{short(target)}\n")
     return 0
+
+
+def _on_a_shelf(given: str | None) -> tuple[str, str] | None:
+    """`s3://bucket/runs/RUN`: the shelf, and the run's name there. None for what is on this machine."""
+    if given is None or Path(given).exists():
+        return None
+    from premortem.shelf.reader import is_shelf
+
+    place, _slash, name = given.rstrip("/").rpartition("/")
+    return (place, name) if place and is_shelf(place) else None
+
+
+def _shelved(given: str | None) -> Path | None:
+    """A copy of its journal, as it is over there now."""
+    place = _on_a_shelf(given)
+    if place is None:
+        return None
+    from premortem.shelf.reader import Shelf
+
+    shelf = Shelf(place[0])
+    return shelf.fetch(shelf.named(place[1]))
 
 
 def form_of(asked: str | None, output: str | None) -> str:
@@ -62,7 +83,7 @@ def form_of(asked: str | None, output: str | None) -> str:
 
 
 def _default(journal: Path, name: str, form: str) -> Path:
-    """Beside the journal; two runs have no common folder, so that theirs is made here."""
+    """Beside the journal; two runs have no common folder, and one on a shelf has none of its own: theirs is made here."""
     return Path(f"{name}.{form}") if name else journal.parent / f"report.{form}"
 
 

@@ -55,6 +55,11 @@ def parser() -> Parser:
         "--mirror", metavar="URL", help="copy checkpoints there too: a folder, s3://, gs://, ssh://, hf://"
     )
     made.add_argument(
+        "--publish",
+        metavar="URL",
+        help="keep a copy of the journal there while it trains, for `premortem ui URL`: a folder, s3://, gs://, ssh://",
+    )
+    made.add_argument(
         "--deadline",
         metavar="9h|17:30|slurm|kaggle|colab|auto",
         help="save and stop in time before this",
@@ -109,10 +114,10 @@ def call(tokens: Sequence[str]) -> int:
         from premortem.vault.deadline import parse
 
         deadline = parse(options.deadline)
-    if options.mirror is not None:
+    for url in filter(None, (options.mirror, options.publish)):
         from premortem.vault.remote import Remote
 
-        Remote(options.mirror).check()
+        Remote(url).check()
 
     left_out = None
     if options.quarantine is not None:
@@ -157,6 +162,7 @@ def call(tokens: Sequence[str]) -> int:
             autopsy=options.autopsy,
             quarantine=left_out,
             mirror=_absolute(options.mirror),
+            publish=_absolute(options.publish),
             deadline=deadline,
             sinks=sinks,
             settings=asked,

@@ -48,7 +48,7 @@ class Detection:
                 self._fault(detector.card.name, error)
 
     def silence(self, names: AbstractSet[str]) -> None:
-        """These diagnoses cannot be made any more: what they said so far stands."""
+        """These diagnoses cannot be made any more: what they have reported so far stands."""
         for detector in self._detectors:
             if detector.card.name in names:
                 self._retire(detector)

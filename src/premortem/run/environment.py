@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.files import variables
+from premortem.files.machine import operating_system
 from premortem.vault.surroundings import code
 
 # Libraries whose version can change what a training does.
@@ -28,10 +29,12 @@ def device_memory() -> dict[str, float]:
         return {}
     numbers = {}
     for device in range(cuda.device_count()):
-        taken = float(cuda.memory_reserved(device))
+        counted = cuda.memory_stats_as_nested_dict(device)
+        taken = counted.get("reserved_bytes", {}).get("all", {}).get("current", 0)
         if taken:
-            numbers[f"GPU {device}: held by tensors"] = float(cuda.memory_allocated(device))
-            numbers[f"GPU {device}: taken from the device"] = taken
+            held = counted["allocated_bytes"]["all"]["current"]
+            numbers[f"GPU {device}: held by tensors"] = float(held)
+            numbers[f"GPU {device}: taken from the device"] = float(taken)
     return numbers
 
 
@@ -45,7 +48,7 @@ def environment() -> dict[str, Any]:
     """Versions and settings, as far as they can change what a training does."""
     return {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": operating_system(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "host": platform.node(),

@@ -1,7 +1,7 @@
 """The findings of a run so far: each once, with the capsule and the proof that belong to it, and folded to root causes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,14 @@ MOST_OF_A_PLACE = 12  # findings of one code; after these, more of the same only
 class FoundSoFar:
     """Keeps what detectors have found."""
 
-    def __init__(self, cards: Mapping[str, Card], silence: Silence) -> None:
+    def __init__(
+        self,
+        cards: Mapping[str, Card],
+        silence: Silence,
+        patched: Callable[[Finding], Finding] = lambda finding: finding,  # with an edit of the source
+    ) -> None:
         self._cards = dict(cards)
+        self._patched = patched
         self._suspicions: tuple[Suspicion, ...] = ()  # of lint, about the script's own files
         self._silence = silence
         self.all: list[Finding] = []  # before folding
@@ -42,7 +48,7 @@ class FoundSoFar:
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return None  # `count_the_rest` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
-        finding = proved(self._silence.apply(finding), self._suspicions)
+        finding = self._patched(self._at_its_place(self._silence.apply(finding)))
         # At the place that lint reports for it, it may be one that is known.
         here = self._identity(finding)
         if any(is_same(known, finding) for known in self.all) or (here != same and here in self._known):
@@ -60,7 +66,7 @@ class FoundSoFar:
         """A step was run again. Findings about it, with what was proved."""
         before = self.shown
         self._proofs.append(record)
-        self.all = with_proofs(self.all, self._proofs, self._cards)
+        self.all = list(map(self._patched, with_proofs(self.all, self._proofs, self._cards)))
         return [finding for finding in self.shown if finding not in before]
 
     def read(self, suspicions: tuple[Suspicion, ...]) -> list[Finding]:
@@ -69,9 +75,14 @@ class FoundSoFar:
         self._suspicions = suspicions
         self._cards |= {one.card.code: one.card for one in suspicions}
         # Several places where a mistake showed are one place where it stands.
-        found = [proved(finding, suspicions) for finding in self.all]
+        found = [self._at_its_place(finding) for finding in self.all]
         self.all = list({self._identity(finding): finding for finding in found}.values())
         return [f for f in self.shown if (f.code, f.severity, f.where) not in before]
+
+    def _at_its_place(self, finding: Finding) -> Finding:
+        """Where lint reports it; a comment there silences it, as one does where it was seen."""
+        placed = proved(finding, self._suspicions)
+        return placed if placed is finding else self._silence.apply(placed)
 
     def promise(self, capsule: Path) -> None:
         self.capsules.append(capsule)

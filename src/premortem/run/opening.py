@@ -16,6 +16,7 @@ from premortem.run.options import RunOptions
 from premortem.terminal.console import Console
 
 if TYPE_CHECKING:
+    from premortem.shelf.publisher import Publisher
     from premortem.sinks.relay import Relay
     from premortem.vault.mirror import Mirror
 
@@ -85,3 +86,17 @@ def open_mirror(options: RunOptions, journal: Journal | None, console: Console) 
             f"the mirror also gets {adopted} checkpoint{'s' * (adopted > 1)} that earlier runs could not send"
         )
     return mirror
+
+
+def open_publisher(options: RunOptions, journal: Journal | None, console: Console) -> Publisher | None:
+    if options.publish is None:
+        return None
+    if journal is None or not journal.keeps:
+        console.problem("only a run with a journal can be published; the run goes on without")
+        return None
+    from premortem.shelf.publisher import Publisher
+
+    publisher = Publisher(options.publish, journal.path.parent, console.problem)
+    journal.note(published=publisher.address)
+    publisher.start()
+    return publisher

@@ -28,6 +28,7 @@ class RunOptions:
     autopsy: bool = True
     quarantine: Quarantine | None = None  # samples to leave out
     mirror: str | None = None  # a URL that can be connected to
+    publish: str | None = None  # likewise, for the journal
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
     settings: Shared = field(default_factory=Shared)

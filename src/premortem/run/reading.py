@@ -63,6 +63,12 @@ class Reading:
             self._fault("reading", error)
             self._read = _NOTHING
 
+    def look(self, patience: float) -> SourceRead | None:
+        """What was read, without taking it; None while it is not there."""
+        if self._read is None and self._thread is not None:
+            self._thread.join(patience)
+        return self._read
+
     def take(self, patience: float = 0.0) -> SourceRead | None:
         """What was read, once; None while it is not there."""
         if self._read is None and patience and self._thread is not None:

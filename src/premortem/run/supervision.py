@@ -21,7 +21,7 @@ from premortem.ranks import descendants
 from premortem.ranks.descendants import Descendants
 from premortem.ranks.processes import Ranks, folder_name, place
 from premortem.run.autopsies import RunAutopsies
-from premortem.run.opening import open_journal, open_mirror, open_relay
+from premortem.run.opening import open_journal, open_mirror, open_publisher, open_relay
 from premortem.run.options import RunOptions
 from premortem.run.run_report import RunReport, torch_version
 from premortem.run.termination import Termination
@@ -33,6 +33,7 @@ from premortem.terminal.printed_lines import Tee
 if TYPE_CHECKING:
     from premortem.run.status import RunStatus
     from premortem.run.watcher import Audience, Watcher
+    from premortem.shelf.publisher import Publisher
 
 # Seconds for which a mirror is waited for, when all is over.
 PATIENCE = {"finished": 900.0, "exited": 300.0, "crashed": 300.0, "stopped": 120.0, "interrupted": 60.0}
@@ -56,6 +57,7 @@ class Supervision:
         self._saying_last_words = False
         self._tees: list[Tee] = []
         self._vitals: RunStatus | None = None
+        self._publisher: Publisher | None = None
         mine = None if alone else place(os.environ)
         self._ranks = Ranks(mine, options.findings, console.problem) if mine is not None else None
         self.report = self._make_report()
@@ -84,6 +86,8 @@ class Supervision:
             self.report.write()
         with never_fatal("sinks", self.journal):
             self.report.relay = open_relay(self.options, self.journal, self.console, program.name)
+        with never_fatal("publisher", self.journal):
+            self._publisher = open_publisher(self.options, self.journal, self.console)
         with never_fatal("watcher", self.journal):
             self._start_watching()
         if self.watcher is None:
@@ -315,6 +319,9 @@ class Supervision:
             self.report.note(ending)
             if self.journal is not None:
                 self.journal.close()
+        with never_fatal("publisher", self.journal):
+            if self._publisher is not None:
+                self._publisher.close()
         with never_fatal("signals", self.journal):
             self._termination.close()
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from premortem.findings import Finding
     from premortem.probes import Attachment
 
+AHEAD = 2.0  # seconds: a script and a few modules are read in less, and a run that has an error can wait that long
+
 
 class Suspicions:
     """The files are read beside the run, from its first step on; the court then judges by the events."""
@@ -22,12 +24,22 @@ class Suspicions:
     def __init__(self, fault: Callable[[str, BaseException], None]) -> None:
         self._fault = fault
         self._reading: Reading | None = Reading(fault)
+        self._waited = False
         self._court = Court({cls.card.name: cls.card for cls in detectors.ALL})
         self.listens = frozenset(map(events.sent, Court.listens))
 
     @property
     def unread(self) -> bool:
         return self._reading is not None
+
+    def ahead(self, may_begin: bool) -> SourceRead | None:
+        """What was read, for the first finding, which shows it: worth a short wait, once. `read` still hands it over later."""
+        reading = self._reading
+        if reading is None or self._waited or not (reading.begun or may_begin):
+            return None
+        self._waited = True
+        reading.begin()
+        return reading.look(AHEAD)
 
     def observe(self, event: Event) -> Iterable[Finding]:
         try:

@@ -32,7 +32,7 @@ _handler_of = inspect.unwrap(signal.getsignal)  # C's: the other one tries to ma
 class Termination:
     """Calls `last_words(signal)` before a signal ends the process.
 
-    `last_words` returns False when they are being said already; then the process ends in `close`.
+    `last_words` returns False when it is running already; then the process ends in `close`.
     Signals that the user's script or its parent (nohup) has an opinion on are left alone.
     """
 
@@ -94,13 +94,13 @@ class Termination:
 
     @property
     def hurried(self) -> bool:
-        """A signal came while the last words are said: there is no time for anything that can wait."""
+        """A signal came during the last words: there is no time for anything that can wait."""
         return self._later is not None
 
     def close(self) -> None:
-        """Put everything back. Ends the process if a signal came while the last words were said."""
+        """Put everything back. Ends the process if a signal came during the last words."""
         if threading.current_thread() is not threading.main_thread():
-            return  # the guard has said the last words, and ends the process now
+            return  # the guard has finished the last words, and ends the process now
         self._restore()
         if self._later is not None:
             _die(self._later)

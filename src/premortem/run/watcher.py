@@ -6,8 +6,10 @@ The middle of the program is `emit`, and it fits on one screen.
 from __future__ import annotations
 
 import functools
+import linecache
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -120,7 +122,9 @@ class Watcher:
         self.safekeeping: Safekeeping | None = None
         self.steps = 0
         self.latest: StepStats | None = None
-        self._found = FoundSoFar({cls.card.code: cls.card for cls in detectors.ALL}, silence or Silence())
+        self._found = FoundSoFar(
+            {cls.card.code: cls.card for cls in detectors.ALL}, silence or Silence(), self._patched
+        )
         self._derivations = (Phases(), Windows(), Failures())
         self._detection = Detection(self._say, self.fault)
         self._dispatch = self._detection.dispatch
@@ -199,7 +203,30 @@ class Watcher:
         audience.heard(event)
         self._detection.dispatch(event)
 
+    def _read_ahead(self) -> None:
+        """The first finding waits a moment for the files, so that it is shown once, at its place and with its fix."""
+        if self._suspicions is None or not self._suspicions.unread:
+            return
+        here = threading.current_thread() is threading.main_thread()
+        read = self._suspicions.ahead(here and self.reached() > 0)
+        if read is not None:
+            for finding in self._found.read(read.suspicions):
+                self._tell(finding)
+
+    def _patched(self, finding: Finding) -> Finding:
+        """With the edit of the source that removes the cause, where there is one."""
+        if finding.patch is not None or not finding.where.file:
+            return finding
+        try:
+            from premortem.changes import patches
+
+            return finding.with_patch(patches.of(finding, "".join(linecache.getlines(finding.where.file))))
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.fault("patches", error)
+            return finding
+
     def _say(self, said: Finding) -> None:
+        self._read_ahead()
         past = self._found.all
         finding = self._found.add(said)
         if finding is None:
@@ -400,7 +427,7 @@ class Watcher:
         if self.safekeeping is not None:
             try:
                 self.safekeeping.close(patience)
-            except Exception as error:  # noqa: BLE001 - the last words must still be said
+            except Exception as error:  # noqa: BLE001 - the last words must still come
                 self.fault("safekeeping", error)
         event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and (self.reached() or event.reason == "crashed"):

@@ -132,7 +132,9 @@ def check(table: Table) -> None:
                 raise UsageError(f"{table.file}: `{key}` in [tool.premortem] must be {wanted}")
         elif key not in SETTABLE and key != "lint":  # lint checks its own table
             known = [*_SHARED, *SETTABLE, "lint"]
-            hint = did_you_mean(key, known) or f"there are {', '.join(known)}"
+            verbs = [f"[tool.premortem.{verb}]" for verb, keys in SETTABLE.items() if key in keys]
+            belongs = f"it belongs in {' or '.join(verbs)}" if verbs else did_you_mean(key, known)
+            hint = belongs or f"there are {', '.join(known)}"
             raise UsageError(f"{table.file}: [tool.premortem] has no key `{key}`; {hint}")
         elif key in SETTABLE and not isinstance(value, Mapping):
             raise UsageError(f"{table.file}: `{key}` must be a table, [tool.premortem.{key}]")

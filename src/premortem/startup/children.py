@@ -1,4 +1,4 @@
-"""The processes that a watched run starts: they are told of the run, and are watched once they train.
+"""The processes that a watched run starts: they learn of the run, and are watched once they train.
 
     a process is started      subprocess, multiprocessing, os.exec*, os.posix_spawn, os.system: where it may be a Python, it gets
                               two environment variables, which path/sitecustomize.py takes away again before anything runs
@@ -33,7 +33,7 @@ class Family:
 
     def __init__(self, order: str) -> None:
         self.order = order
-        self.unwatched: list[str] = []  # Pythons that were started and cannot be told
+        self.unwatched: list[str] = []  # Pythons that were started and cannot learn of the run
         self.on_start: Callable[[], None] | None = None  # a process was started, or forked
         self.parent = 0  # process of which this one was forked
         self._pid = os.getpid()
@@ -114,7 +114,7 @@ class Family:
         self._covers.append((owner, name, original, cover))
 
     def _tells(self, command: Sequence[Any], program: Any = None) -> bool:
-        """Whether a process that is about to be started with this command is told."""
+        """Whether a process that is about to be started with this command learns of the run."""
         if not self._on:
             return False
         words = [os.fsdecode(word) for word in list(command)[:_WORDS]]
@@ -283,7 +283,7 @@ def family() -> Family | None:
 
 
 def adopt(order: str) -> None:
-    """At the start of a process that was told."""
+    """At the start of a process that learnt of the run."""
     global _family  # noqa: PLW0603 - a process is started once
     _family = Family(order)
     _family.hand_on()

@@ -10,6 +10,9 @@
       seen   parameters 2, gradient norm 0.4127
       why    The optimizer was built before the head was replaced.
       fix    Build the optimizer last.
+      help:  `premortem lint --unsafe-fixes --select PM539 finetune.py` makes this change:
+             - optimizer = torch.optim.AdamW(model.parameters())
+             + optimizer = torch.optim.AdamW(model.parameters())
       more   premortem explain OW101
 
 Everything goes to stderr, so that stdout stays the script's; a page that was asked for goes where its verb says.
@@ -28,7 +31,7 @@ from rich.text import Text
 
 from premortem import redaction
 from premortem.amounts import count, short
-from premortem.derived.expression import marked
+from premortem.derived.expression import marked, values
 from premortem.findings import Finding, Severity, Where, tally
 from premortem.terminal.frame import COLOURS, Frame, clean
 from premortem.terminal.printed_lines import unread
@@ -37,6 +40,8 @@ WIDTH = 100  # longer lines are hard to read, however wide the window is
 CONTEXT = 1  # lines of code shown on either side of the one to blame
 EVIDENCE = 6  # values shown; the journal has them all
 ITEMS = 3  # of a list, likewise
+SAID = ("trail", "shapes")  # the cause tells the way, and the shapes stand beside the carets
+CHANGES = 8  # lines shown of a patch; the findings file has it whole
 
 
 class Console:
@@ -141,9 +146,12 @@ class Console:
     def _body(self, finding: Finding) -> Iterator[Text]:
         yield from self._frame.labelled("where", _place(finding.where))
         yield from self._code(finding)
-        yield from self._frame.labelled("seen", evidence_text(finding.evidence))
+        yield from self._frame.labelled("seen", evidence_text(finding.seen))
         yield from self._frame.labelled("why", finding.cause)
         yield from self._frame.labelled("fix", finding.remedy)
+        if finding.patch is not None:
+            yield from self._frame.labelled("help:", finding.patch.title or "this change:")
+            yield from self._frame.changes(finding.patch.diff, CHANGES)
         yield from self._frame.labelled("more", f"premortem explain {finding.code}")
 
     def _code(self, finding: Finding) -> Iterator[Text]:
@@ -159,7 +167,9 @@ class Console:
         first, last = max(where.line - CONTEXT, 1), min(where.line + CONTEXT, len(lines))
         shown = {number: source[number - 1] for number in range(first, last + 1)}
         blamed = range(where.line, where.line + 1)
-        yield from self._frame.code(shown, blamed, marked(finding, text), COLOURS[finding.severity])
+        yield from self._frame.code(
+            shown, blamed, marked(finding, text), COLOURS[finding.severity], values(finding, text)
+        )
 
     def _print(self, lines: Iterable[Text]) -> None:
         try:
@@ -169,8 +179,8 @@ class Console:
                     self._terminal.print(line, soft_wrap=True)
             self._stream.flush()
         except (OSError, ValueError):
-            # The terminal is gone or closed. What was to be said is in the journal,
-            # and the run must not end because nobody is looking.
+            # The terminal is gone or closed. What was to be printed is in the journal,
+            # and the run must not end because its terminal did.
             pass
 
 
@@ -209,7 +219,7 @@ def _place(where: Where) -> str:
 
 def evidence_text(evidence: Mapping[str, Any]) -> str:
     """`parameters 2, gradient norm 0.4127`"""
-    shown = [f"{key.replace('_', ' ')} {_value(value)}" for key, value in evidence.items()]
+    shown = [f"{key.replace('_', ' ')} {_value(value)}" for key, value in evidence.items() if key not in SAID]
     more = len(shown) - EVIDENCE
     return ", ".join(shown[:EVIDENCE] + ([f"and {more} more"] if more > 0 else []))
 

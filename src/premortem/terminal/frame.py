@@ -50,9 +50,11 @@ class Frame:
         blamed: range,
         marked: tuple[int, int] | None,
         colour: str,
+        held: str = "",
     ) -> Iterator[Text]:
         """Numbered lines without their ends. The blamed ones have a `>`; under the first of them stand carets where columns are
-        marked (from 0, the last one not included), and without carets the line itself has the colour."""
+        marked (from 0, the last one not included), and without carets the line itself has the colour. `held`: what the
+        marked expression's variables hold, beside the carets or under them."""
         margin = margin_of(lines.values())
         digits = len(str(max(lines)))
         room = max(self.width - len(INDENT) - digits - 5, 20)
@@ -64,17 +66,52 @@ class Frame:
             yield Text((left + shown).rstrip(), plain if number in blamed else "dim")
             if marked is not None and number == blamed[0]:
                 under = f"{INDENT}  {' ' * digits} {self.gutter} {' ' * column}"
-                yield Text.assemble((under, "dim"), ("^" * max(width, 1), colour))
+                carets = "^" * max(width, 1)
+                shown = clean(held)
+                if not shown:
+                    yield Text.assemble((under, "dim"), (carets, colour))
+                elif column + len(carets) + 1 + cell_len(shown) <= room:
+                    yield Text.assemble((under, "dim"), (f"{carets} {shown}", colour))
+                else:
+                    yield Text.assemble((under, "dim"), (carets, colour))
+                    start = max(0, min(column, room - cell_len(shown)))
+                    yield Text.assemble(
+                        (under[: len(under) - column + start], "dim"), (cut(shown, room - start), colour)
+                    )
 
-    def changes(self, diff: Iterable[str], most: int) -> Iterator[Text]:
-        """Lines of a diff that begin with + or -."""
-        lines = list(diff)
+    def changes(self, diff: str, most: int) -> Iterator[Text]:
+        """The lines that a unified diff takes away and the ones it puts there, and what says where: lines between them, and the
+        neighbour of a line that only comes or only goes."""
+        lines = [line for hunk in _hunks(diff) for line in _around_changes(hunk)]
         margin = margin_of([line[1:] for line in lines])
         for line in lines[:most]:
             text = cut(_drawn(line[1:].expandtabs(TAB)[margin:]), self.width - len(INDENT) - 2)
-            yield Text(f"{INDENT}{line[0]} {text}", "green" if line[0] == "+" else "red")
+            style = {"+": "green", "-": "red"}.get(line[0], "dim")
+            yield Text(f"{INDENT}{line[0]} {text}".rstrip(), style)
         if len(lines) > most:
             yield Text(f"{INDENT}... {len(lines) - most} more lines", "dim")
+
+
+def _hunks(diff: str) -> Iterator[list[str]]:
+    hunk: list[str] | None = None  # none before the first: there stand the names of the files
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            yield hunk or []
+            hunk = []
+        elif hunk is not None and line[:1] in {"+", "-", " "}:
+            hunk.append(line)
+    yield hunk or []
+
+
+def _around_changes(hunk: list[str]) -> list[str]:
+    changed = [place for place, line in enumerate(hunk) if line[0] != " "]
+    if not changed:
+        return []
+    first, last = changed[0], changed[-1]
+    if len({hunk[place][0] for place in changed}) == 1:
+        last = min(last + 1, len(hunk) - 1)
+        first = first if last > changed[-1] else max(first - 1, 0)
+    return hunk[first : last + 1]
 
 
 def margin_of(lines: Iterable[str]) -> int:

@@ -1,7 +1,7 @@
 """Other processes that could write to the terminal of this one without being noticed.
 
 What this process and its forks print passes `logs.Tee`. A program that it starts (a download, a shell command, a worker
-that was spawned) has the same terminal, and nobody between.
+that was spawned) has the same terminal, and writes to it directly.
 """
 
 import functools
@@ -45,7 +45,7 @@ class Announced:
             self._covered.append((owner, name, original, cover))
 
     def close(self) -> None:
-        """Put back what is still ours: somebody may have covered the cover."""
+        """Put back what is still ours: another library may have covered the cover."""
         while self._covered:
             owner, name, original, cover = self._covered.pop()
             if getattr(owner, name) is cover:

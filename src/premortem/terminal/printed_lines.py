@@ -156,7 +156,7 @@ class Tee:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
-        self._emit = emit  # nobody may want to know
+        self._emit = emit  # None: no caller wants the lines
         self._passing = passing  # makes each write, with something of ours around it
         self._clock = clock
         self._pid = os.getpid()

@@ -21,7 +21,7 @@ TICK = 0.5  # ... between two drawings
 BEGIN = 5.0  # ... before the first plain line: what is over soon leaves no trace in a log
 APART = 10.0  # ... between two of them
 WIDTH = 20  # characters of the bar
-PERCENT = "%"  # the unit of what nobody counts in pieces
+PERCENT = "%"  # the unit of what is not counted in pieces
 _FEW = 2  # items before the time of the rest is estimated
 
 
@@ -92,7 +92,7 @@ class Progress:
 
 @contextmanager
 def progress(verb: str, first: str = "", *, quiet: bool = False, plain: bool = True) -> Iterator[Progress]:
-    """Shows what is said to the object that it yields. `plain`: also where there is no terminal, in lines."""
+    """Shows what is given to the object that it yields. `plain`: also where there is no terminal, in lines."""
     shown = Progress(verb)
     shown.say(first)
     stream = sys.stderr
@@ -137,7 +137,7 @@ def _write(shown: Progress, stream: object, over: threading.Event) -> None:
         wait = APART
         text = ", ".join(shown.words(time.monotonic()))
         if text != said:
-            with suppress(OSError, ValueError):  # the stream is gone: nobody reads it
+            with suppress(OSError, ValueError):  # the stream is gone
                 print(f"premortem {shown.verb}: {text}", file=stream, flush=True)  # type: ignore[call-overload]
             said = text
 

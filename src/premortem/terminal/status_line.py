@@ -4,7 +4,7 @@
     ▮                                       the cursor: here the script goes on
               step 1,204 · loss 0.3127 …    ours: drawn from the cursor's place and back to it
 
-The cursor never moves and nothing above or left of it is touched, so that text nobody announced (a warning written by
+The cursor never moves and nothing above or left of it is touched, so that unannounced text (a warning written by
 C++ code, the echo of Ctrl-C, a prompt) stands where it would stand without us. What passes a covered stream (`logs.Tee`)
 has the line erased before its first byte goes out. The line is drawn only where the script has ended its own line, has
 been silent for a while, and has not moved the cursor lately: a progress bar has the terminal for itself.
@@ -57,7 +57,7 @@ def suitable(environment: Mapping[str, str], terminal: int = 2) -> bool:
         ours = all(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
     except (AttributeError, OSError, ValueError):  # Windows has no such names; a stream is closed
         return False
-    return ours and len(names) == 1  # in a pipe, `tee` writes what nobody here sees
+    return ours and len(names) == 1  # in a pipe, `tee` writes what is not seen here
 
 
 class StatusLine:
@@ -82,7 +82,7 @@ class StatusLine:
 
     def passing(self, stream: Any, write: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Make this write of the script's; whatever it raises is raised."""
-        if os.getpid() != self._pid:  # in a fork, where nobody would ever release the lock
+        if os.getpid() != self._pid:  # in a fork, where nothing would ever release the lock
             self._give_way()
             return write(*args, **kwargs)
         with self._lock:
@@ -127,7 +127,7 @@ class StatusLine:
         )
 
     def alone(self) -> bool:
-        """Whether nobody else uses the terminal: another job, an editor of lines, a program that was started."""
+        """Whether nothing else uses the terminal: another job, an editor of lines, a program that was started."""
         import termios
 
         try:
@@ -157,7 +157,7 @@ class StatusLine:
             return self._put(erase + line)
 
     def make_way(self) -> None:
-        """Somebody else is about to use the terminal."""
+        """Another program is about to use the terminal."""
         if os.getpid() != self._pid:
             self._give_way()
             return
@@ -206,7 +206,7 @@ class StatusLine:
 
 
 def below(text: str, rows: float = 0.0) -> float:
-    """How many rows of a script's may lie beneath the cursor after this text; infinite when nobody can tell.
+    """How many rows of a script's may lie beneath the cursor after this text; infinite when that is unknown.
 
     Counted generously: a long line that wraps leads further down than its one line end says."""
     for match in _VERTICAL.finditer(text):

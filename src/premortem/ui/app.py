@@ -83,7 +83,10 @@ class Pages:
             order=order,
             orders=list(ORDERS),
             verdicts=VERDICTS,
-            folders=[str(each) for each in self._runs.folders],
+            folders=[str(each) for each in (*self._runs.folders, *self._runs.shelves)],
+            problems=[
+                f"{each} cannot be read now ({each.problem})." for each in self._runs.shelves if each.problem
+            ],
         )
 
     def api_runs(self, request: Request) -> Response:
@@ -145,6 +148,7 @@ class Pages:
                     story=opened.story,
                     items=sorted(opened.drawings),
                     running=opened.running,
+                    reached=self._runs.reaches(name),
                     state=self._stories.state(journal),
                     waiting=run_requests.waiting(journal.parent) if opened.running else [],
                     answer=opened.story.meta.get("asked"),
@@ -168,7 +172,12 @@ class Pages:
 
     def ask(self, request: Request) -> Response:
         what = request.path_params["what"]
-        journal = self._runs.find(request.path_params["name"])
+        name = request.path_params["name"]
+        journal = self._runs.find(name)
+        if not self._runs.reaches(name):
+            return JSONResponse(
+                {"status": "This run is on another machine; it cannot be asked from here."}, 409
+            )
         if journal is None or what not in run_requests.ALL:
             return JSONResponse({"status": "There is no such run, or no such request."}, 404)
         try:

@@ -1,7 +1,6 @@
 """`premortem ui`: its options."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from premortem.command_line import Parser
 
@@ -9,20 +8,18 @@ from premortem.command_line import Parser
 def parser() -> Parser:
     made = Parser(
         prog="premortem ui",
-        usage="premortem ui [options] [DIR...]",
-        description="All runs of one or several folders on a local page, live while they train. Only this machine can open it, with the "
+        usage="premortem ui [options] [DIR|URL...]",
+        description="All runs of one or several folders or shelves on a local page, live while they train. Only this machine can open it, with the "
         "address that is printed.",
     )
     made.add_argument(
         "folders",
-        type=Path,
         nargs="*",
-        metavar="DIR",
-        help="folders of runs, or projects (default: .premortem/runs here)",
+        metavar="DIR|URL",
+        help="folders of runs, projects, or where `run --publish URL` puts them (default: .premortem/runs here)",
     )
     made.add_argument(
         "--folder",
-        type=Path,
         action="append",
         default=[],
         metavar="DIR",

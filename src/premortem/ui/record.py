@@ -2,7 +2,8 @@
 
 from premortem import __version__
 from premortem.files.plain import dumps
-from premortem.ui.runs import Entry, Listing
+from premortem.report.listed import Entry
+from premortem.ui.runs import Listing
 
 
 def listing(shown: Listing) -> str:

@@ -3,60 +3,30 @@
 A folder may hold ten thousand. Each call reads for a fraction of a second, newest first, and the next one goes on.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timezone
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.amounts import count, short
-from premortem.findings import Severity
-from premortem.journal import Run, schema
-from premortem.report import finding_view, verdict
+from premortem.amounts import short
+from premortem.errors import JournalError
+from premortem.journal import schema
+from premortem.report.listed import UNREADABLE, Entry, Key, key_of, read
+from premortem.shelf.reader import Shelf
 
 BUDGET = 0.4  # seconds of reading in one call
-PATIENCE = 3.0  # seconds for one question to one journal
 FRESH = 0.5  # seconds for which a look at the folder is good enough
 PER_PAGE = 50
-POINTS = 40  # of a sparkline
 NEWEST = "newest"
-VERDICTS = ("running", "bad", "doubtful", "good", "unreadable")
+VERDICTS = ("running", "bad", "doubtful", "good", UNREADABLE)
 
-Key = tuple[tuple[int, int], ...]
-
-
-class Entry(NamedTuple):
-    """What a journal says of its run as a whole."""
-
-    name: str
-    journal: Path
-    meta: dict[str, Any]
-    script: str
-    started: str
-    steps: int
-    loss: float | None
-    tone: str  # that of the verdict; "unreadable" where there is none
-    found: str
-    message: str
-    losses: Sequence[float] = ()  # few of them, for its sparkline
-    root: str = ""  # the folder it is in, where there are several
-
-    @property
-    def running(self) -> bool:
-        return self.meta.get("reason") == "running" and verdict.alive(self.meta, self.journal)
-
-    @property
-    def state(self) -> str:
-        if self.tone == "unreadable":
-            return "unreadable"
-        reason = str(self.meta.get("reason") or "unknown")
-        return ("running" if self.running else "killed") if reason == "running" else reason
-
-
-_TONES = ("bad", "doubtful", "good", "unreadable")
+_TONES = ("bad", "doubtful", "good", UNREADABLE)
 # How the list can be ordered; equals stay newest first.
 ORDERS: dict[str, Callable[[Entry], Any]] = {
     NEWEST: lambda entry: 0,
@@ -81,12 +51,14 @@ class Listing(NamedTuple):
 
 
 class Runs:
-    def __init__(self, *folders: Path) -> None:
+    def __init__(self, *folders: Path, shelves: Sequence[Shelf] = ()) -> None:
         self.folders = folders
+        self.shelves = shelves
         self.changes = 0  # grows when something is to be shown anew
         self._lock = threading.Lock()
         self._looked = -math.inf
         self._places: dict[str, tuple[Path, float]] = {}  # name → journal, and when its folder last changed
+        self._shelved: dict[str, tuple[Shelf, str]] = {}  # name → where it is, and its name there
         self._known: dict[str, tuple[Key, Entry]] = {}
         self._alive: frozenset[str] = frozenset()
         self._unread = 0
@@ -95,8 +67,16 @@ class Runs:
     def find(self, name: str) -> Path | None:
         """The journal of a run that is in the folder, by the name of its own."""
         self.look()
+        if name in self._shelved:
+            shelf, own = self._shelved[name]
+            with suppress(JournalError):
+                return shelf.fetch(own)
         place = self._places.get(name)
         return place[0] if place is not None and place[0].is_file() else None
+
+    def reaches(self, name: str) -> bool:
+        """Whether a run can be asked to save or to stop: not where only a copy of its journal is here."""
+        return name not in self._shelved
 
     def look(self) -> None:
         with self._lock:
@@ -115,12 +95,26 @@ class Runs:
                 self._good_for = max(FRESH, 3.0 * min(self._looked - began, BUDGET))
 
     def _look_around(self) -> None:
-        before = set(self._places)
+        before = {*self._places, *self._shelved}
         self._places = dict(self._walk())
-        gone = before - set(self._places)
+        self._look_at_shelves()
+        gone = before - {*self._places, *self._shelved}
         for name in gone:
             self._known.pop(name, None)
         self.changes += bool(gone)
+
+    def _look_at_shelves(self) -> None:
+        shelved: dict[str, tuple[Shelf, str]] = {}
+        for number, shelf in enumerate(self.shelves, len(self.folders) + 1):
+            for own, head in shelf.heads(BUDGET).items():
+                name = own if own not in self._places and own not in shelved else f"{own}~{number}"
+                shelved[name] = shelf, own
+                key: Key = ((int(head.time * 1e9), head.parts),)
+                if self._known.get(name, (None,))[0] != key:
+                    root = str(shelf) if len(self.folders) + len(self.shelves) > 1 else ""
+                    self._known[name] = key, head.entry._replace(name=name, root=root)
+                    self.changes += 1
+        self._shelved = shelved
 
     def listing(self, query: str = "", wanted: str = "", page: int = 1, order: str = NEWEST) -> Listing:
         self.look()
@@ -136,7 +130,8 @@ class Runs:
         pages = max(1, -(-len(found) // PER_PAGE))
         page = min(max(page, 1), pages)
         shown = found[(page - 1) * PER_PAGE : page * PER_PAGE]
-        return Listing(shown, len(found), len(self._places), self._unread, page, pages)
+        total = len(self._places) + len(self._shelved)
+        return Listing(shown, len(found), total, self._unread, page, pages)
 
     def _walk(self) -> Iterator[tuple[str, tuple[Path, float]]]:
         """Of two folders that hold runs of the same name, the second has the number of its folder behind it."""
@@ -148,7 +143,7 @@ class Runs:
                 yield own, place
 
     def _root(self, journal: Path) -> str:
-        if len(self.folders) == 1:
+        if len(self.folders) + len(self.shelves) == 1:
             return ""
         return next((short(each) for each in self.folders if journal.is_relative_to(each)), "")
 
@@ -185,54 +180,3 @@ def _runs_of(folder: Path) -> Iterator[tuple[str, tuple[Path, float]]]:
                     continue  # it goes away while we look
     except OSError:
         return  # no run was made yet, or the folder is gone
-
-
-def key_of(journal: Path) -> Key:
-    """Changes when something was written; empty when there is no journal."""
-    found: list[tuple[int, int]] = []
-    for path in (str(journal), f"{journal}-wal"):
-        try:
-            seen = os.stat(path)  # noqa: PTH116 - quicker, and there are many
-        except OSError:
-            if not found:
-                return ()
-            continue
-        found.append((seen.st_mtime_ns, seen.st_size))
-    return tuple(found)
-
-
-def read(name: str, journal: Path, changed: float) -> Entry:
-    """Few rows, however long the run was. What cannot be read says so in its place."""
-    try:
-        with Run(journal, PATIENCE) as run:
-            meta, newest, found = run.meta, run.newest(), finding_view.roots(run)
-            losses = [loss for loss in run.losses(POINTS) if loss is not None and math.isfinite(loss)]
-        heaviest = found[0] if found else None
-        severity = heaviest.severity if heaviest is not None else None
-        tones = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}
-        tone = tones.get(severity, "good") if severity is not None else "good"
-        crashed = tone == "good" and meta.get("reason") == "crashed"
-        argv = [str(word) for word in meta.get("argv") or ["?"]]
-        return Entry(
-            name=name,
-            journal=journal,
-            meta=meta,
-            script=" ".join(argv),
-            started=str(meta.get("started") or _stamp(changed)),
-            steps=max(int(meta.get("steps") or 0), newest.step if newest is not None else 0),
-            loss=newest.loss if newest is not None else None,
-            tone="doubtful" if crashed else tone,
-            found=count(len(found), "finding") if found else "",
-            message=heaviest.message if heaviest is not None else _ending(meta, journal),
-            losses=losses,
-        )
-    except Exception as error:  # noqa: BLE001 - a journal from elsewhere costs its own row, and no other
-        return Entry(name, journal, {}, "", _stamp(changed), 0, None, "unreadable", "", str(error))
-
-
-def _ending(meta: dict[str, Any], journal: Path) -> str:
-    return "" if meta.get("reason") in {"running", "finished"} else verdict.ending(meta, journal)
-
-
-def _stamp(moment: float) -> str:
-    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")

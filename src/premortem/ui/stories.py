@@ -10,7 +10,7 @@ from pathlib import Path
 
 from premortem.errors import JournalError
 from premortem.report import html, story, verdict
-from premortem.ui.runs import Key, key_of
+from premortem.report.listed import Key, key_of
 
 KEPT = 8
 AT_LEAST = 1.0  # seconds between two readings of a run that is being written

@@ -10,18 +10,25 @@ from pathlib import Path
 from premortem.errors import MissingExtra, UsageError
 from premortem.journal import schema
 from premortem.journal.folders import HOME
+from premortem.shelf.reader import Shelf, is_shelf
 from premortem.ui.runs import Runs
 
 
 def run(options: argparse.Namespace) -> int:
-    folders = list(dict.fromkeys(map(folder_of, [*options.folders, *options.folder] or [None])))
+    given = list(dict.fromkeys([*options.folders, *options.folder]))
+    shelves = [Shelf(each) for each in given if is_shelf(each)]
+    folders = [folder_of(Path(each)) for each in given if not is_shelf(each)] or (
+        [] if shelves else [folder_of(None)]
+    )
+    for shelf in shelves:
+        shelf.follow()
     try:
         import uvicorn
 
         from premortem.ui import app
         from premortem.ui.gate import Gate
 
-        pages = app.make(Runs(*folders), lambda: server.should_exit)
+        pages = app.make(Runs(*dict.fromkeys(folders), shelves=shelves), lambda: server.should_exit)
     except ModuleNotFoundError as error:
         raise MissingExtra("`premortem ui`", "ui") from error
     listening = listen(options.port)
@@ -41,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.write(f"http://127.0.0.1:{port}/?token={token}\n")
     sys.stdout.flush()
     sys.stderr.write(
-        f"runs of {', '.join(map(str, folders))}; only this machine can open it, and only with the token. Ctrl-C ends it.\n"
+        f"runs of {', '.join(map(str, [*folders, *shelves]))}; only this machine can open it, and only with the token. Ctrl-C ends it.\n"
     )
     with listening, suppress(KeyboardInterrupt):
         server.run(sockets=[listening])

@@ -5,6 +5,7 @@ What was put there is read back and compared by checksum; before that it does no
 
 import hashlib
 import posixpath
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ class Remote:
         """A small file, whole, read back."""
         fs, target = self._at(name)
         if self.protocol == "file":
+            fs.makedirs(posixpath.dirname(target), exist_ok=True)
             write_whole(Path(target), lambda file: file.write(content))
         else:
             fs.pipe_file(target, content)
@@ -89,6 +91,34 @@ class Remote:
             name.removeprefix(self._root).lstrip("/"): int(about.get("size") or 0)
             for name, about in found.items()
             if about.get("type") == "file"
+        }
+
+    def listed(self, prefix: str) -> dict[str, str]:
+        """The files below a folder there, each with a word that is another one once it was written again."""
+        fs, target = self._at(prefix.rstrip("/"))
+        try:
+            found = fs.find(target, detail=True)
+        except FileNotFoundError:
+            return {}
+        return {
+            name.removeprefix(self._root).lstrip("/"): str(
+                about.get("ETag") or (about.get("mtime") or about.get("LastModified"), about.get("size"))
+            )
+            for name, about in found.items()
+        }
+
+    def read_all(self, names: Sequence[str], most: int) -> dict[str, bytes]:
+        """Several small files at once. Those that are gone meanwhile, or are larger, are left out."""
+        fs = self._connect()
+        targets = {posixpath.join(self._root, name): name for name in names}
+        found = fs.cat_ranges(list(targets), 0, most + 1, on_error="return")
+        for content in found:
+            if isinstance(content, Exception) and not isinstance(content, FileNotFoundError):
+                raise content
+        return {
+            name: content
+            for name, content in zip(targets.values(), found, strict=True)
+            if isinstance(content, bytes) and len(content) <= most
         }
 
     def is_file(self) -> bool:

@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from premortem.changes import RunDescription
+from premortem.parts import sizes
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 from premortem.settings import Silence
 from premortem.terminal.progress import Progress
-from premortem.why import cheating, verdict, yardsticks
+from premortem.why import cheating, side_by_side, verdict, yardsticks
 from premortem.why import order as orders
 from premortem.why.order import Order, Result
 from premortem.why.verdict import FAILED, HELPS, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
 
-FEW = 5  # backward passes: of fewer nothing can be said
+FEW = 5  # backward passes: with fewer there is no verdict
 _PART = 16  # of the time that one run may take
 _LONGER = 2  # times that is the first run, which is watched: some findings need an epoch or two
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
@@ -44,6 +45,7 @@ class Proposal:
     words: list[str] = field(default_factory=list)
     diff: str = ""
     problem: str = ""  # why it cannot be tried
+    before: dict[str, str] = field(default_factory=dict)  # the same files as they are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +54,12 @@ class WhyOptions:
     cwd: Path | None = None
     minutes: float = 10.0
     seeds: int = 3
-    jobs: int = 2
+    jobs: int = 2  # trials at the same time, at most
     reported: Sequence[dict[str, Any]] = ()  # findings of an earlier run of it
     proposals: Sequence[Proposal] = ()
     silence: Silence = field(default_factory=Silence)
     shown: Progress = field(default_factory=Progress)
-    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # told of each trial as soon as it is known
+    tell: Callable[[Row, Why], None] = lambda _row, _why: None  # called after each trial
 
 
 @dataclass
@@ -80,6 +82,7 @@ class Why:
     interrupted: bool = False
     to_the_end: bool = False  # the script ends by itself, and these steps are no small part of all
     note: str = ""  # of the sandbox
+    unlike: str = ""  # what differs between two runs that are the same: it cannot be seeded
     patch: dict[str, Any] | None = None
 
     @property
@@ -97,6 +100,7 @@ class Director:
         self.run = ScriptRun(
             script, plan, environment={"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}, lanes=options.jobs
         )
+        self.jobs = options.jobs
         self.began = time.monotonic()
         self.total = 60 * options.minutes
 
@@ -120,6 +124,7 @@ class Director:
         if done.problem:
             done.tail = first.tail
             return False
+        self.jobs = side_by_side.fitting(options.jobs, first, sizes.free())
         long = first.step_seconds * first.backwards * _PART / self.total
         done.to_the_end = not first.cut and long <= _CATCHES_UP
         if long > 1:
@@ -180,6 +185,8 @@ class Director:
         if result.failed:
             row.verdict, row.why = FAILED, result.ended or "it did not end in time"
             return
+        if row.question == "update" and row.learning is not None:  # acts after the first loss
+            done.unlike = done.unlike or yardsticks.unlike(done.first, result)
         verdict.judge(row, self._compared(row, done.first, result))
         if row.learning is None and (how := cheating.cheats(done.first, result)):
             row.verdict, row.why = NOTHING, f"cheats: {how}"
@@ -217,7 +224,7 @@ class Director:
     def together(self, asked: Sequence[Order], words: list[str] | None = None) -> list[Result]:
         if not asked:
             return []
-        pool = ThreadPoolExecutor(self.options.jobs)
+        pool = ThreadPoolExecutor(self.jobs)
         try:
             waiting = [pool.submit(self.launch, each, words) for each in asked]
             return [future.result() for future in waiting]
@@ -260,6 +267,8 @@ def _plain(run: RunDescription) -> dict[str, Any]:
 
 
 def _problem(first: Result) -> str:
+    if first.late and first.backwards:
+        return "a run of the script did not end in time after its first step; give it more with --minutes"
     if first.late:
         return "the script made no step in time; give it more with --minutes, or less to do before its first step"
     if first.backwards < FEW and first.ended.startswith("EOFError"):

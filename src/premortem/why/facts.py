@@ -47,7 +47,7 @@ class Facts:
         self.known: dict[str, Any] = {}
         self.where: dict[str, list[Any]] = {}
         self._optimizers: list[weakref.ref[Optimizer]] = []
-        self._first_rates: dict[int, float] = {}
+        self._first_rates: dict[tuple[int, int], float] = {}  # by optimizer and place of the group
         self._origins = Origins()
         self._sigmoids = Origins()
         self._scores = 0  # that were looked at
@@ -117,8 +117,8 @@ class Facts:
         self._optimizers.append(weakref.ref(optimizer))
         self.known.setdefault("optimizers", []).append(type(optimizer).__name__)
         self.note("rate")
-        for group in optimizer.param_groups:
-            self._first_rates[id(group)] = float(group.get("lr", 0.0))
+        for place, group in enumerate(optimizer.param_groups):
+            self._first_rates[id(optimizer), place] = float(group.get("lr", 0.0))
             self.more("weight_decay", float(group.get("weight_decay") or 0.0))
             if is_odd(group):
                 self.note("odd_settings")
@@ -144,12 +144,12 @@ class Facts:
         self._backwards += 1
 
     def _step(self, step: Callable[[], Any], optimizer: Any) -> Any:
-        for group in optimizer.param_groups:
-            first = self._first_rates.get(id(group))
+        for place, group in enumerate(optimizer.param_groups):  # by place: `load_state_dict` makes new groups
+            first = self._first_rates.get((id(optimizer), place))
             rate = float(group.get("lr", first or 0.0))
             if first is not None and abs(rate - first) > _SAME_RATE:
                 self.note("schedules")
-            seen = self._rates.setdefault(id(group), [rate, rate, rate])
+            seen = self._rates.setdefault((id(optimizer), place), [rate, rate, rate])
             seen[1:] = [max(seen[1], rate), rate]
         self._pending, self._stepped = False, True
         self._steps += 1

@@ -28,6 +28,7 @@ _CLASSES = ("cross_entropy", "nll_loss")
 _YES_OR_NO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _MOST = 1 << 16  # numbers of a prediction that are compared
 _FEW_ROWS = 2  # samples that may be alike by chance
+_WAITS = 2.0  # times the processor's time that a trial may take: the script waits for its loaders, or others use the machine
 _PASSES = 20  # the last losses that decide whether a trial is hopeless
 
 
@@ -49,6 +50,9 @@ class Measuring:
         self.cut = self.hopeless = False
         self._hopeless = {int(at): above for at, above in order.hopeless}
         self.began: float | None = None  # processor's time at the first backward pass
+        self._made = time.monotonic()
+        self._began = math.nan  # the clock there
+        self.on_first: Callable[[], None] = lambda: None
         self.on_backward: list[Callable[[torch.Tensor], None]] = []
         self._given: torch.Tensor | None = None
         self._inside = False
@@ -68,9 +72,19 @@ class Measuring:
         return self._equal / max(1, self._judged)
 
     @property
+    def start_seconds(self) -> float:
+        """Until the first backward pass."""
+        return self._began - self._made if self.began is not None else 0.0
+
+    @property
     def step_seconds(self) -> float:
-        spent = time.process_time() - self.began if self.began is not None else 0.0
-        return spent / max(1, self.backwards)
+        return self._spent() / max(1, self.backwards)
+
+    def _spent(self) -> float:
+        """Since the first backward pass: of the processor's time, or of the clock's where that is much more."""
+        if self.began is None:
+            return 0.0
+        return max(time.process_time() - self.began, (time.monotonic() - self._began) / _WAITS)
 
     # -- losses ---------------------------------------------------------------------------
 
@@ -92,7 +106,8 @@ class Measuring:
                 return call(tensors, *args, **kwargs)
             loss = self._given if self._given is not None else tensors
             if self.began is None:
-                self.began = time.process_time()
+                self.began, self._began = time.process_time(), time.monotonic()
+                self.on_first()
             self._check_limits()
             if isinstance(loss, torch.Tensor) and loss.numel() == 1:
                 site = user_site()
@@ -111,8 +126,7 @@ class Measuring:
         if order.backwards:
             over = self.backwards >= order.backwards
         else:
-            spent = time.process_time() - (self.began or 0.0)
-            over = bool(order.seconds) and spent > order.seconds
+            over = bool(order.seconds) and self._spent() > order.seconds
         above = self._hopeless.get(self.backwards)
         if above is not None and len(self.losses) == 1:
             (series,) = self.losses.values()

@@ -56,6 +56,9 @@ class Result:
     late: bool = False
     seconds: float = 0.0
     step_seconds: float = 0.0
+    start_seconds: float = 0.0  # before the first backward pass
+    memory: int = 0  # bytes at most, of the process
+    gpu: Sequence[int] = ()  # bytes at most of the GPU that it uses, and those that were free in the end
     facts: dict[str, Any] = field(default_factory=dict)
     where: dict[str, list[Any]] = field(default_factory=dict)  # fact -> [file, line]
     files: list[str] = field(default_factory=list)  # the user's own that were loaded

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console as Terminal
+from rich.table import Table
 from rich.text import Text
 
 from premortem import catalog
@@ -53,10 +54,21 @@ class Rows:
         self._print(row.title, row_words(row), _STYLES[row.verdict])
 
     def _print(self, title: str, text: str, style: str) -> None:
-        line = Text(f"{title:<{_WIDTH}} ")
-        line.append(text, style)
-        self._terminal.print(line, soft_wrap=True)
+        line(self._terminal, title, text, style)
         self._terminal.file.flush()
+
+
+def line(terminal: Terminal, title: str, text: str, style: str = "") -> None:
+    """Two columns that are wrapped each by itself on a screen; one line for a program that reads it."""
+    if not terminal.is_terminal:
+        terminal.print(Text(f"{title:<{_WIDTH}} ") + Text(text, style), soft_wrap=True)
+        return
+    width = min(_WIDTH, terminal.width // 3)
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=width)
+    table.add_column(width=terminal.width - width - 1, overflow="fold")
+    table.add_row(Text(title), Text(text, style))
+    terminal.print(table)
 
 
 def as_it_is(done: Why) -> str:
@@ -103,6 +115,7 @@ def conclude(done: Why) -> None:
         diverges=done.diverges,
         judged=bool(done.sticks),
         seeds=len(done.seeds),
+        start=start if (start := done.first.start_seconds) > done.first.seconds / 2 else 0.0,
     )
 
 
@@ -120,26 +133,32 @@ def show_end(done: Why, terminal: Terminal) -> None:
         terminal.print(Text("interrupted; this is what was known until then", "bold"))
     for number, cause in enumerate(listed):
         head = f"cause ({cause['certainty']})" if not number else f"also ({cause['certainty']})"
-        line = Text(f"{head:<{_WIDTH}} ")
-        line.append(
-            f"{_place(cause['where'])}{cause['code']} {cause['name']}: {cause['message']}",
-            "bold" if not number else "",
-        )
-        terminal.print(line, soft_wrap=True)
+        text = f"{_place(cause['where'])}{cause['code']} {cause['name']}: {cause['message']}"
+        line(terminal, head, text, "" if number else "bold")
     for row in said.notes if listed else ():  # else the sentence below says it
-        terminal.print(Text(f"{'helps too':<{_WIDTH}} {row.title}: {effect(row.gain)}"), soft_wrap=True)
+        line(terminal, "helps too", f"{row.title}: {effect(row.gain)}")
     if not listed or said.verdict == UNKNOWN:
-        terminal.print(Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict]), soft_wrap=True)
+        text = Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict])
+        terminal.print(text, soft_wrap=not terminal.is_terminal)
     if done.patch is not None:
         patch = done.patch
-        word = "verified" if patch["verified"] else "does not help as much"
+        word = "verified" if patch["verified"] else f"not verified, {patch['why']}"
         shown = f"{word}: {patch['metric']} {_number(patch['before'])} → {_number(patch['after'])}"
-        terminal.print(Text(f"{'patch':<{_WIDTH}} {shown}"), soft_wrap=True)
+        line(terminal, "patch", shown)
         terminal.print(Text(patch["diff"].rstrip()), soft_wrap=True)
+    if done.unlike:
+        terminal.print(Text(seedless(done), "dim"), soft_wrap=not terminal.is_terminal)
     if done.silenced:
         terminal.print(Text(f"{done.silenced} silenced", "dim"))
     if done.note:
         terminal.print(Text(done.note, "dim"))
+
+
+def seedless(done: Why) -> str:
+    return (
+        f"the script cannot be seeded: under the same seed its first loss was {done.unlike}. Trials were compared as runs of different "
+        "seeds are; a small effect cannot be shown. Seed torch, numpy and random from a fixed number to see more"
+    )
 
 
 def _place(where: Mapping[str, Any]) -> str:
@@ -169,9 +188,13 @@ def causes(done: Why) -> list[dict[str, Any]]:
         gone |= {each["name"] for each in left if row.still is not None and each["name"] not in row.still}
     # What goes away with a change that helps follows from what was changed. What stays is more specific than something that
     # helps and that premortem has not seen to be wrong.
-    stays = [_reported(each) for each in left if each["severity"] == "error" and each["name"] not in gone]
-    rest = [_reported(each) for each in left if each["severity"] != "error" and each["name"] not in gone]
-    follows = [_reported(each, follows=True) for each in left if each["name"] in gone]
+    stays = [
+        _reported(each, done) for each in left if each["severity"] == "error" and each["name"] not in gone
+    ]
+    rest = [
+        _reported(each, done) for each in left if each["severity"] != "error" and each["name"] not in gone
+    ]
+    follows = [_reported(each, done, follows=True) for each in left if each["name"] in gone]
     return [*sure, *stays, *others, *rest, *follows]
 
 
@@ -205,8 +228,13 @@ def _proved(row: Row, same: Mapping[str, Any] | None, done: Why) -> dict[str, An
     }
 
 
-def _reported(finding: Mapping[str, Any], *, follows: bool = False) -> dict[str, Any]:
-    ending = "It goes away with the change above" if follows else "No change that I have removes it"
+def _reported(finding: Mapping[str, Any], done: Why, *, follows: bool = False) -> dict[str, Any]:
+    untried = [row for row in done.rows if _same(row, finding) and verdict.untried(row)]
+    ending = "No change that I have removes it"
+    if follows:
+        ending = "It goes away with the change above"
+    elif untried or not done.rows:
+        ending = "No change was tried that may remove it"
     return {
         "code": finding["code"],
         "name": finding["name"],

@@ -21,7 +21,7 @@ _MOST = 50  # config files beside the script that are looked at
 
 
 def read(fixes: Sequence[Path], settings: Sequence[str], argv: Sequence[str], cwd: Path) -> list[Proposal]:
-    """Raises UsageError for what cannot be meant; what merely does not apply is said with its trial."""
+    """Raises UsageError for what cannot be meant; what merely does not apply is noted with its trial."""
     return [_fix(each, argv, cwd) for each in fixes] + [_setting(each, argv, cwd) for each in settings]
 
 
@@ -49,13 +49,14 @@ def _fix(path: Path, argv: Sequence[str], cwd: Path) -> Proposal:
 
     def contents(name: str) -> str | None:
         file = place(name)
-        return file.read_text(encoding="utf-8") if file.is_file() else None
+        return text_of(file) if file.is_file() else None
 
     try:
         after = {str(place(name)): made for name, made in diffs.files_after(text, contents).items()}
     except diffs.DoesNotApply as error:
         return Proposal(str(path), problem=f"it does not apply: {error}")
-    return Proposal(str(path), files=after, diff=text)
+    before = {name: text_of(Path(name)) for name in after if Path(name).is_file()}
+    return Proposal(str(path), files=after, diff=text, before=before)
 
 
 def _setting(text: str, argv: Sequence[str], cwd: Path) -> Proposal:
@@ -170,4 +171,8 @@ def _edited(name: str, file: Path, before: bytes, after: bytes, root: Path) -> P
     shown = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     old, new = before.decode(), after.decode()
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), shown, shown)
-    return Proposal(name, files={str(file): new}, diff="".join(lines))
+    return Proposal(name, files={str(file): new}, diff="".join(lines), before={str(file): old})
+
+
+def text_of(file: Path) -> str:
+    return file.read_bytes().decode("utf-8")

@@ -47,6 +47,7 @@ def _as_is(done: Why) -> dict[str, Any]:
         "curves": [thinned(list(stick.read(each))) for each in done.seeds] if stick is not None else [],
         "findings": [each["code"] for each in done.findings],
         "silenced": done.silenced,
+        "repeatable": not done.unlike,
     }
 
 

@@ -85,7 +85,7 @@ class Rounds:
         """All of them when there is time. Else the better half of those that a part of the steps can judge."""
         done = self.done
         seconds = self._seconds
-        rounds = math.ceil(len(waiting) / self.options.jobs)
+        rounds = math.ceil(len(waiting) / self.director.jobs)
         short = done.first.backwards // _SHORT
         open_ended = [row for row in waiting if row.family and not row.supported and not _certain(row)]
         stepping = done.first.step_seconds * done.first.backwards
@@ -97,10 +97,10 @@ class Rounds:
         self.options.shown.count(len(open_ended), "changes for a third of the steps")
         as_is = yardsticks.cut(done.first, short)
         known: list[tuple[float, Row]] = []
-        for place in range(0, len(open_ended), self.options.jobs):
-            if self._left < len(open_ended) / 2 * seconds / self.options.jobs:
+        for place in range(0, len(open_ended), self.director.jobs):
+            if self._left < len(open_ended) / 2 * seconds / self.director.jobs:
                 break  # the better half needs as much
-            now = open_ended[place : place + self.options.jobs]
+            now = open_ended[place : place + self.director.jobs]
             results = self.director.together([self.director.order_of(row, 0, short) for row in now])
             for row, result in zip(now, results, strict=True):
                 self.options.shown.advance()
@@ -117,7 +117,7 @@ class Rounds:
     # -- whole ----------------------------------------------------------------------------
 
     def _whole(self, waiting: list[Row]) -> None:
-        jobs = self.options.jobs
+        jobs = self.director.jobs
         while waiting:
             now, waiting = waiting[:jobs], waiting[jobs:]
             self._try([row for row in now if not self._needless(row)])
@@ -164,13 +164,15 @@ class Rounds:
             if other in open_:
                 other.why = "the script goes on after these steps, and may still get there" if early else ""
         tried = [other for other in open_ if not other.why]
-        self.options.shown.count(len(tried), "changes that go further")
-        self._try(tried)
+        if tried:
+            self.options.shown.count(len(tried), "changes that go further")
+            self._try(tried)
         for row, other in far:
             row.further = other.further = other.verdict == HELPS
 
     def _again(self, helped: Sequence[Row]) -> None:
         """What helped has to help again: under one more seed where it is far beyond the noise, else under all of them."""
+        self.options.shown.count(0)
         likely = sorted(helped, key=lambda row: (not row.supported, not _certain(row), -row.gain.size))
         wanted = [
             (row, number)
@@ -178,7 +180,7 @@ class Rounds:
             for number in range(1, 2 if row.gain.sigmas > yardsticks.BEYOND else len(self.done.seeds))
             if number < len(self.done.seeds)
         ]
-        room = (self.director.total - self.director.spent) * self.options.jobs / max(self._seconds, 1e-3)
+        room = (self.director.total - self.director.spent) * self.director.jobs / max(self._seconds, 1e-3)
         wanted, left = wanted[: max(_AGAIN, int(room))], wanted[max(_AGAIN, int(room)) :]
         for row in {id(row): row for row, _ in left}.values():
             if not any(row is other for other, _ in wanted):
@@ -209,9 +211,10 @@ class Rounds:
         if learns or measured or not done.sticks or verdict.ranked(done.rows, learns=False):
             return
         asked = sets.pairs(done.rows)[:_MOST_SETS]
-        self.options.shown.count(len(asked), "pairs of changes")
-        for place in range(0, len(asked), self.options.jobs):
-            now = asked[place : place + self.options.jobs]
+        if asked:
+            self.options.shown.count(len(asked), "pairs of changes")
+        for place in range(0, len(asked), self.director.jobs):
+            now = asked[place : place + self.director.jobs]
             if self._left < 0 or any(row.verdict == HELPS for row in asked):
                 break
             done.rows += now

@@ -1,19 +1,19 @@
 """What a change is in the user's source: its file and line, a diff, and whether the script learns with it."""
 
 import ast
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from premortem.changes import of
+from premortem.lint import fixes
 from premortem.lint.diagnostics import Fix, edited
 from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
 from premortem.why import sets
 from premortem.why.director import Director, Proposal, Why
 from premortem.why.proposals import scaled_rate
-from premortem.why.verdict import HELPS, Row
+from premortem.why.verdict import FAILED, HELPS, Row
 
 _MOST = 40  # files of the user's that are read
 
@@ -85,15 +85,7 @@ def edits(change: str, files: Iterable[str]) -> Iterable[tuple[str, Source, Fix]
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str], root: Path) -> str:
-    parts: list[str] = []
-    for path, text in after.items():
-        name = _name(path, root)
-        parts += difflib.unified_diff(
-            before[path].splitlines(keepends=True), text.splitlines(keepends=True), name, name
-        )
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
-    )
+    return "".join(fixes.diff(_name(path, root), before[path], text) for path, text in after.items())
 
 
 def _name(path: str, root: Path) -> str:
@@ -113,7 +105,7 @@ def proposal(row: Row, done: Why, root: Path) -> Proposal | None:
         except SyntaxError:
             continue
         before[path], after[path] = source.data.decode(), text
-    return Proposal(row.title, files=after, diff=diff(before, after, root)) if after else None
+    return Proposal(row.title, files=after, diff=diff(before, after, root), before=before) if after else None
 
 
 def verify(director: Director, done: Why, proposed: Iterable[Proposal]) -> None:
@@ -155,12 +147,21 @@ def _in_config(row: Row, director: Director, done: Why) -> Proposal | None:
     return scaled_rate(factor, done.first.files, director.options.argv, director.run.cwd)
 
 
+def _short_of(tried: Row) -> str:
+    if tried.verdict == FAILED:
+        return f"the script fails with it ({tried.why})"
+    return "not better under every seed" if tried.verdict == HELPS else "it does not help as much"
+
+
 def _patch(made: Proposal, tried: Row) -> dict[str, Any]:
+    helps = tried.verdict == HELPS
     return {
         "diff": made.diff,
-        "verified": tried.verdict == HELPS and all(gain > 0 for gain in tried.again),
+        "verified": helps and all(gain > 0 for gain in tried.again),
+        "why": "" if helps and all(gain > 0 for gain in tried.again) else _short_of(tried),
         "before": tried.gain.as_is,
         "after": tried.gain.changed,
         "metric": tried.gain.yardstick,
         "files": made.files,
+        "before_files": made.before,
     }

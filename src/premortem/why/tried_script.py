@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from premortem.changes import Change, RunDescription, of
+from premortem.parts.sizes import peak
 from premortem.program.running import Ending
 from premortem.run.options import RunOptions
 from premortem.run.supervision import Supervision
@@ -65,6 +66,7 @@ def play(played: Played) -> None:
     if order.rows:
         rows.install(reach)
     measuring = Measuring(order, reach.ours, apart)
+    measuring.on_first = lambda: played.tell(backwards=1)  # for one that is ended before it tells the rest
     measuring.install()
     if facts is not None:
         measuring.on_backward.append(facts.heard)
@@ -80,8 +82,10 @@ def play(played: Played) -> None:
         "hopeless",
         "constant",
         "step_seconds",
+        "start_seconds",
     )
     played.tell(**{name: getattr(measuring, name) for name in names})
+    played.tell(memory=peak(), gpu=_gpu())
     played.tell(same_rows=rows.share, outputs=rows.outputs, apart=generated.distances)
     if changes:
         played.tell(touched=min(change.touched for change in changes))
@@ -96,6 +100,15 @@ def play(played: Played) -> None:
         played.tell(findings=found)
     how = f"{ending.error}: {ending.message}" if ending.error else ending.reason
     played.tell(ended="enough" if measuring.cut else how[:500])
+
+
+def _gpu() -> list[int]:
+    """The most bytes that torch has had on the GPU, and how many are free there now; nothing where the script uses none."""
+    import torch
+
+    if not torch.cuda.is_initialized():
+        return []
+    return [int(torch.cuda.max_memory_reserved()), int(torch.cuda.mem_get_info()[0])]
 
 
 def _findings(played: Played, order: Order) -> Path:

@@ -1,17 +1,16 @@
 """`premortem why train.py ARGS…`"""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from premortem.command_line import Command
 from premortem.errors import PremortemError, UsageError
 from premortem.files import private
+from premortem.why.proposals import text_of
 from premortem.why.verdict import CANNOT_RUN, CAUSE
 
 FOUND, CANNOT = 1, 4
-JOBS = 2  # trials at the same time; each has one thread
 
 
 def run(options: argparse.Namespace, command: Command) -> int:
@@ -27,7 +26,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
     from premortem.terminal import pages
     from premortem.terminal.interruption import exit_code
     from premortem.terminal.progress import progress
-    from premortem.why import earlier, page, proposals, record, source
+    from premortem.why import earlier, page, proposals, record, side_by_side, source
     from premortem.why.director import Director, Why, WhyOptions
     from premortem.why.rounds import Rounds
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                     cwd=cwd,
                     minutes=options.minutes,
                     seeds=options.seeds,
-                    jobs=max(1, min(JOBS, os.cpu_count() or 1)),
+                    jobs=side_by_side.lanes(),
                     reported=reported,
                     proposals=proposed,
                     silence=silence,
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
         if done.rows and done.verdict is None:
             page.conclude(done)  # of what is known so far
     page.show_end(done, terminal)
-    _write(options, done)
+    _write(options, done, terminal)
     if interrupted is not None:
         return exit_code(interrupted)
     return _code(done)
@@ -92,22 +91,29 @@ def _asked(command: Command) -> tuple[list[str], Path, list[dict[str, Any]]]:
     return argv, Path.cwd(), []
 
 
-def _write(options: argparse.Namespace, done: Any) -> None:
-    from premortem.why import record
+def _write(options: argparse.Namespace, done: Any, terminal: Any) -> None:
+    from premortem.why import page, record
 
     if options.json is not None:
         private.write_text(options.json, record.record(done))
     patch = done.patch
-    if patch is None:
-        return
-    if options.patch is not None:
+    if options.patch is not None and patch is not None:
         private.write_text(options.patch, patch["diff"])
-    if options.apply and patch["verified"]:
-        for path, text in patch["files"].items():
-            try:
-                Path(path).write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise PremortemError(f"`{path}` cannot be written ({error.strerror})") from None
+        page.line(terminal, "written", str(options.patch))
+    if not options.apply:
+        return
+    if patch is None or not patch["verified"]:
+        page.line(terminal, "not applied", "there is no fix that was verified")
+        return
+    for path, before in patch["before_files"].items():  # they may have been edited meanwhile
+        if not Path(path).is_file() or text_of(Path(path)) != before:
+            raise PremortemError(f"`{path}` is not the file that was tried any more: the fix was not applied")
+    for path, text in patch["files"].items():
+        try:
+            Path(path).write_text(text, encoding="utf-8", newline="")
+        except OSError as error:
+            raise PremortemError(f"`{path}` cannot be written ({error.strerror})") from None
+        page.line(terminal, "applied", path)
 
 
 def _code(done: Any) -> int:

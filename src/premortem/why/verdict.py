@@ -159,16 +159,22 @@ def conclude(
     diverges: bool,
     judged: bool,
     seeds: int,
+    start: float = 0.0,
 ) -> Verdict:
-    """`judged`: there is a yardstick. `findings`: errors and warnings of the watched run as it is."""
+    """`judged`: there is a yardstick. `start`: seconds that each run needs before its first step, where they are many. `findings`: errors and warnings of the watched run as it is."""
     causes = ranked(rows, learns=learns and not diverges)
     kept = [each for each in findings if not refuted(each, rows)]
     if causes or kept:
         return Verdict(CAUSE, "", causes, kept, notes(rows, causes))
-    left = [row.title for row in rows if row.why == NO_TIME or (row.verdict == SKIPPED and not row.why)]
+    left = [row.title for row in rows if untried(row)]
     better = notes(rows, [])
     if left:
-        return Verdict(UNKNOWN, f"there was no time for: {', '.join(left)}", notes=better)
+        slow = (
+            f". A run needs {start:.0f} s before its first step: less to load there, or more --minutes"
+            if start
+            else ""
+        )
+        return Verdict(UNKNOWN, f"there was no time for: {', '.join(left)}{slow}", notes=better)
     failed = [row.title for row in rows if row.verdict == FAILED and row.family]
     if failed:
         return Verdict(UNKNOWN, f"the script fails when this is changed: {', '.join(failed)}", notes=better)
@@ -203,6 +209,11 @@ def conclude(
 
 NO_TIME = "no time left"
 NOT_AGAIN = "not under another seed"
+
+
+def untried(row: Row) -> bool:
+    """It applies, and there was no time for it."""
+    return row.why == NO_TIME or (row.verdict == SKIPPED and not row.why)
 
 
 def refuted(finding: Mapping[str, Any], rows: Sequence[Row]) -> bool:

@@ -133,6 +133,15 @@ def other_start(as_is: Result, changed: Result) -> str:
     return ""
 
 
+def unlike(as_is: Result, changed: Result) -> str:
+    """The first losses of two runs under one seed, where they are not the same though nothing was changed before them."""
+    for line in loss_lines(as_is):
+        before, after = as_is.losses[line][0], changed.losses.get(line, [math.nan])[0]
+        if abs(after - before) > _ROUNDING * max(abs(before), _ROUNDING):
+            return f"{before:.5g} and {after:.5g}"
+    return ""
+
+
 def loss_lines(result: Result) -> list[str]:
     """The lines that call backward() often enough to count."""
     enough = max(_FEW, _SHARE * result.backwards)
@@ -282,8 +291,8 @@ def _rest(stick: Yardstick, before: float, after: float) -> float:
 
 
 def learns(sticks: Sequence[Yardstick], chance: Mapping[str, float], seeds: Sequence[Result]) -> bool:
-    """Whether the runs as they are get better on some yardstick, all of them, by more than chance. Without one: not known,
-    and nothing is said against it."""
+    """Whether the runs as they are get better on some yardstick, all of them, by more than chance. Without one it is not known,
+    and taken as true."""
     judged = [stick for stick in sticks if not stick.whole]
     if not judged:
         return True

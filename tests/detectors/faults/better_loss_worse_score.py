@@ -30,6 +30,21 @@ FALLS = [0.6, 0.5, 0.45, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1]
 RISES = FALLS[::-1]
 
 EVENTS = run(FALLS, FALLS)
+DROPS = [
+    0.45,
+    0.2,
+    0.03,
+    0.0,
+    0.01,
+    0.0,
+    0.0,
+    0.02,
+    0.0,
+    0.0,
+    0.0,
+    0.0,
+]  # to the ground at once, and stays there
+A_POLICY = run([0.1] * len(DROPS), DROPS, label="reward")
 HEALTHY: list[list[Event]] = [
     run(FALLS, RISES),
     run(RISES, FALLS),  # it diverges: another matter

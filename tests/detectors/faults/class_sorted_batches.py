@@ -29,6 +29,17 @@ SORTED: list[dict[float, int]] = [{float(label): 8} for label in range(6) for _ 
 SHUFFLED: list[dict[float, int]] = [{0.0: 2, 1.0: 1, 2.0: 2, 3.0: 1, 4.0: 1, 5.0: 1}] * 24
 STATES: list[dict[float, int]] = [{float(label): 8} for label in (0, 0, 2, 1, 1, 3, 0, 2, 2, 5, 4, 0, 1, 5)]
 
+# A buffer mixes two classes where they meet.
+MIXED: list[dict[float, int]] = [
+    classes
+    for label in range(6)
+    for classes in (
+        {float(label): 5, float((label - 1) % 6): 3},
+        {float((label - 1) % 6): 5, float(label): 3},
+        *[{float(label): 8}] * 3,
+    )
+]
+BUFFERED: list[Event] = [*batches(*MIXED, *MIXED, *MIXED)]
 EVENTS: list[Event] = [*batches(*SORTED, *SORTED)]
 
 HEALTHY: list[list[Event]] = [

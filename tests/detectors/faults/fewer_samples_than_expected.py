@@ -39,8 +39,11 @@ def epochs(many: int, batches: int, *, complete: bool = False, label: str = "epo
 
 
 EVENTS: list[Event] = [LOADER]
+EXTREME: list[Event] = [replace(PLAIN, samples=3200, weighted=(3200, 7))]
 
 HEALTHY: list[list[Event]] = [
+    [replace(PLAIN, samples=3200, weighted=(3200, 400))],
+    [replace(PLAIN, samples=3200, weighted=(20, 20))],  # the others have no weight: left out on purpose
     [replace(LOADER, reachable=400), *epochs(6, 10, complete=True)],
     [PLAIN, *epochs(6, 4)],  # some shuffled batches make an epoch
     [PLAIN, *epochs(6, 1, label="step")],  # next(iter(loader)) in every step

@@ -6,12 +6,17 @@ RISES_LATER = [1.0, 0.8, 0.7, 0.6, 0.5, 1.1, 1.2, 1.3]
 
 
 def run(
-    values: list[float], kept: list[bool], *, label: str = "val_loss", path: str = "/runs/best.pt"
+    values: list[float],
+    kept: list[bool],
+    *,
+    label: str = "val_loss",
+    path: str = "/runs/best.pt",
+    current: bool | None = None,
 ) -> list[Event]:
     events: list[Event] = []
     for number, (value, saved) in enumerate(zip(values, kept, strict=True)):
         if saved:
-            events.append(CheckpointSaved(step=number * 10, at=AT, path=path, bytes=100))
+            events.append(CheckpointSaved(step=number * 10, at=AT, path=path, bytes=100, current=current))
         line = LogLine(
             step=number * 10,
             at=AT,
@@ -45,10 +50,14 @@ def records(values: list[float], sign: int) -> list[bool]:
 
 EVENTS = run(RISES_LATER, records(RISES_LATER, 1))
 ONLY_THE_FIRST = run(FALLING, records(FALLING, 1))
+OVERFITS = [1.0, 0.8, 0.7, 0.75, 0.8, 0.9, 1.0, 1.1]
+OVER_A_BETTER_ONE = run(OVERFITS, [True] * 8)
 HEALTHY: list[list[Event]] = [
     run(FALLING, records(FALLING, -1)),
     run(RISES_LATER, records(RISES_LATER, -1)),
     run(FALLING, [True] * 8),  # each one
+    run(OVERFITS, [True] * 8, path="/runs/last.pt"),
+    run(OVERFITS, [True] * 8, current=False),  # the best weights, kept aside
     run(FALLING, records(FALLING, 1), label="acc"),  # a score
     run(FALLING, [True] + [False] * 7, path="/runs/init.pt"),
     run(FALLING[:4], records(FALLING[:4], 1)),

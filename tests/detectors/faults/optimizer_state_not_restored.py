@@ -20,7 +20,6 @@ FILE = FileLoaded(
     at=AT,
     path="/runs/c.pt",
     keys=("model", "opt", "epoch"),
-    optimizer_lrs=(0.1,),
     optimizer_entries=4,
     counters=(("epoch", 4),),
 )

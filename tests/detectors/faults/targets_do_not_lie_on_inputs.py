@@ -1,17 +1,22 @@
 from dataclasses import replace
 
+from premortem.events import RunEnded
+from premortem.profile.facts import Versions
 from tests.detectors.flows import profiled, rows, sample
 
 
-def laid(**counts):
+def laid(versions=None, **counts):
     ways = tuple((name.replace("_", " "), number) for name, number in counts.items())
-    return [profiled(("`train`", "training", sample(rows(200)), {"laid": ways}))]
+    known = {"laid": ways, "versions": versions}
+    return [profiled(("`train`", "training", sample(rows(200)), known)), RunEnded(step=60, reason="finished")]
 
 
-EVENTS = laid(as_it_is=1, upside_down=30)
-HALF = laid(as_it_is=14, mirrored_left_to_right=13)
+EVENTS = laid(as_it_is=14, upside_down=16)
+HALF = laid(Versions(60, 31, 0, 0.5), as_it_is=14, mirrored_left_to_right=13)[:1]
 HEALTHY = [
     laid(as_it_is=30),
+    laid(Versions(60, 0, 0, 1.0), as_it_is=14, upside_down=16),  # they are stored so
+    laid(as_it_is=1, upside_down=30),
     laid(as_it_is=25, upside_down=2),
     laid(as_it_is=4, upside_down=6, mirrored_left_to_right=6),  # chance takes each of them
     laid(upside_down=6),  # too few

@@ -15,7 +15,7 @@ from premortem.fit.speed.numerics import Agreement, Plain, Seen, agreement
 
 RUN_IN = 4
 ROUNDS = 4
-FEWEST = 3  # rounds, without which nothing is said to gain
+FEWEST = 3  # rounds, before which no change counts as faster
 _BLOCK = 0.25  # seconds that one candidate's part of a round should last
 _MOST_TURNS = 16
 GAIN = 1.03  # below that, it is not worth a change of the code

@@ -12,7 +12,6 @@ error PM501 dropped-tensor-result
   more   premortem explain PM501
 """
 
-import difflib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -21,6 +20,7 @@ from rich.text import Text
 
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix, edited
+from premortem.lint.fixes import diff
 from premortem.lint.listing import Listing
 from premortem.lint.output.text import place
 from premortem.redaction import source
@@ -65,7 +65,7 @@ class Reports:
         if report.fix:
             if not report.remedy:
                 yield from frame.labelled("fix", "premortem can do this:")
-            yield from frame.changes(_changes(report.fix, listing, report.path), CHANGES)
+            yield from frame.changes(_diff(report.fix, listing, report.path), CHANGES)
         yield from frame.labelled("more", f"premortem explain {report.card.code}")
 
     def _code(self, report: Diagnostic, listing: Listing, colour: str) -> Iterator[Text]:
@@ -85,9 +85,6 @@ class Reports:
         yield from self.frame.code(shown, range(report.line, last + 1), (start, end), colour)
 
 
-def _changes(fix: Fix, listing: Listing, path: str) -> list[str]:
-    """The lines that the fix takes away and the ones it puts there."""
-    old = source(listing.data.decode(errors="replace"), path).splitlines()
-    new = source(edited(listing.data, fix.edits).decode(errors="replace"), path).splitlines()
-    diff = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
-    return [line for line in diff if not line.startswith("@@")]
+def _diff(fix: Fix, listing: Listing, path: str) -> str:
+    texts = (listing.data, edited(listing.data, fix.edits))
+    return diff(path, *(source(text.decode(errors="replace"), path) for text in texts))

@@ -15,7 +15,7 @@ from premortem.lint.training import (
     is_test,
     without_grad,
 )
-from premortem.lint.tree import Loop, dotted, last_name, receiver
+from premortem.lint.tree import FUNCTIONS, Function, Loop, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 # A value that came through one of these carries no graph.
@@ -23,6 +23,7 @@ NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce
 
 KEEPS_GRAPH = frozenset("sum mean cpu clone float double cuda squeeze".split())
 STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
+DEPTH = 3  # sums of sums that a loss is followed through
 
 
 class AccumulateTheGraph(Rule):
@@ -47,7 +48,8 @@ class AccumulateTheGraph(Rule):
     triggers = (b".backward(",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        scopes = {source.scope(one.call) for one in backwards(source)}
+        handed = _handed_back(source)
+        scopes = {source.scope(one.call) for one in backwards(source)} | {source.scope(one) for one in handed}
         for loop in source.loops:
             scope = source.scope(loop)
             if scope not in scopes or is_test(source, loop):
@@ -58,7 +60,8 @@ class AccumulateTheGraph(Rule):
                 for one in _backwards_of(source).get(loop, ())
                 for name in (*_names(source, one.loss), *_parts(source, one))
             }
-            for statement in source.within(loop, nested=False):
+            trained |= {name for one, names in handed.items() if inside(source, one, loop) for name in names}
+            for statement in source.within(loop, nested=False) if trained else ():
                 if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
                     continue
                 for total, loss in _kept(source, project, statement, trained):
@@ -135,6 +138,64 @@ class AccumulateTheGraph(Rule):
 
 
 @once_per_file
+def _handed_back(source: Source) -> dict[ast.Assign, set[str]]:
+    """Assignments, with their names, that get a loss from a function of this file which has sent it backward."""
+    found: dict[ast.Assign, set[str]] = {}
+    for function in dict.fromkeys(source.scope(one.call) for one in backwards(source)):
+        if not isinstance(function, FUNCTIONS) or function.decorator_list:
+            continue
+        for call in source.calls_to(function.name):
+            statement = source.parent(call)
+            if not isinstance(statement, ast.Assign) or source.callee(call) is not function:
+                continue
+            target = statement.targets[0]
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            whole = not isinstance(target, ast.Tuple)
+            if names := {
+                dotted(part)
+                for place, part in enumerate(parts)
+                if dotted(part) and _gives_loss(source, function, None if whole else place)
+            }:
+                found[statement] = names
+    return found
+
+
+def _gives_loss(source: Source, function: Function, place: int | None) -> bool:
+    """Whether every `return` gives, at this place, a loss as it went backward, with its graph."""
+    values = [one.value for one in source.returns(function)]
+    if place is not None:
+        values = [
+            one.elts[place] if isinstance(one, ast.Tuple) and place < len(one.elts) else None
+            for one in values
+        ]
+    return bool(values) and all(one is not None and _went_backward(source, function, one) for one in values)
+
+
+def _went_backward(source: Source, function: Function, value: ast.expr) -> bool:
+    """Whether a value, or a factor of it, is a loss that went backward and that nothing has turned into a number since."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
+        return _went_backward(source, function, value.left) or _went_backward(source, function, value.right)
+    flow = source.flow(function)
+    for backward in backwards_in(source, function):
+        losses = _names(source, backward.loss)
+        losses |= {one for one in _parts(source, backward, DEPTH) if "loss" in one.lower()}
+        loss = _loss_of(value, losses)
+        while isinstance(loss, ast.Call):
+            loss = receiver(loss)
+        made = flow.definitions(loss) if loss is not None else ()
+        before = {one.statement for one in flow.definitions(backward.call, dotted(loss))}
+        if any(not isinstance(one.value, ast.Constant) for one in made) and all(
+            one.statement in before
+            and one.how in {"assign", "unpack", "augmented"}
+            and one.value is not None
+            and not _is_number(source, one.value, one.how)
+            for one in made
+        ):
+            return True
+    return False
+
+
+@once_per_file
 def _backwards_of(source: Source) -> dict[Loop, list[Backward]]:
     """The backward passes of each loop, of its inner loops too."""
     found: dict[Loop, list[Backward]] = {}
@@ -162,19 +223,24 @@ def _kept(
             yield total, loss
 
 
-def _parts(source: Source, backward: Backward) -> set[str]:
+def _parts(source: Source, backward: Backward, depth: int = 1) -> set[str]:
     """`first` and `second` of `loss = first + 0.5 * second`: what a loss is the sum of has the same graph behind it."""
     flow = source.flow(source.scope(backward.call))
-    return {
-        part
-        for name in _names(source, backward.loss)
-        for one in flow.definitions(backward.call, name)
-        if one.how == "assign"
-        and isinstance(one.value, ast.BinOp)
-        and isinstance(one.value.op, (ast.Add, ast.Sub))
-        for part in _names(source, one.value)
-        if "." not in part
-    }
+    found: set[str] = set()
+    reached = _names(source, backward.loss)
+    for _hop in range(depth):
+        reached = {
+            part
+            for name in reached
+            for one in flow.definitions(backward.call, name)
+            if one.how == "assign"
+            and isinstance(one.value, ast.BinOp)
+            and isinstance(one.value.op, (ast.Add, ast.Sub))
+            for part in _names(source, one.value)
+            if "." not in part
+        } - found
+        found |= reached
+    return found
 
 
 def _added(

@@ -1,7 +1,7 @@
 import ast
 from collections.abc import Iterator
 
-from premortem.lint.handlers import is_logging
+from premortem.lint.handlers import gives_up, is_logging, logs, statements
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import inside, names_in
 from premortem.lint.tree import argument, constant, dotted, is_broad, last_name, receiver
@@ -23,6 +23,7 @@ class CheckpointLoadIgnored(Rule):
 
     ## When it stays silent
     When the handler does something about it: another way to load, a value that tells the caller, an exit, a raise.
+    The same load again with `strict=False` is another way only where something is printed or its answer is looked at.
     When the model that is loaded is made in the same `try`, and when a load that works leaves the function and another
     way to load follows. When the state comes from a model in memory. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
@@ -50,10 +51,19 @@ class CheckpointLoadIgnored(Rule):
                 or _is_answered(source, block)
                 or _is_built_here(source, block, loads)
                 or _is_skipped_whole(source, block, loads)
+                or _is_one_of_many(source, block, loads)
             ):
                 continue
             for handler in block.handlers:
-                if is_broad(handler) and all(_does_nothing(one) for one in handler.body):
+                if is_broad(handler) and (again := _takes_what_fits(source, handler, loads)) is not None:
+                    yield self.report(
+                        source,
+                        again,
+                        f"when `{source.text(loads[0].func)}` fails, whatever fits is loaded and the rest stays as it was, "
+                        "without a word",
+                        remedy="Let it fail, or print the missing and unexpected keys that this load returns.",
+                    )
+                elif is_broad(handler) and all(_does_nothing(one) for one in handler.body):
                     yield self.report(
                         source,
                         handler,
@@ -70,6 +80,25 @@ class CheckpointLoadIgnored(Rule):
             if isinstance(above, ast.Try):
                 return True
         return False
+
+
+def _takes_what_fits(source: Source, handler: ast.ExceptHandler, loads: list[ast.Call]) -> ast.Call | None:
+    """A second load of the same state with `strict=False`, in silence: nothing looks at the keys it could not use."""
+    if logs(source, handler) or gives_up(source, handler):
+        return None
+    tried = {_loaded(one) for one in loads if constant(argument(one, "strict", 1)) is not False}
+    for statement in statements(source, handler):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and last_name(call) == "load_state_dict":
+            if constant(argument(call, "strict", 1)) is False and _loaded(call) in tried:
+                return call
+    return None
+
+
+def _loaded(load: ast.Call) -> tuple[str, str]:
+    """Into what, and which state."""
+    state = argument(load, "state_dict", 0)
+    return dotted(receiver(load)), ast.dump(state) if state is not None else ""
 
 
 def _tried(source: Source, block: ast.Try) -> list[ast.AST]:
@@ -106,7 +135,7 @@ def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
 
 
 def _is_answered(source: Source, block: ast.Try) -> bool:
-    """Whether a load that works gives something back, and one that fails gives back None: the caller is told."""
+    """Whether a load that works gives something back, and one that fails gives back None: the caller can see it."""
     last = block.body[-1]
     if not isinstance(last, ast.Return) or constant(last.value) is not None or last.value is None:
         return False
@@ -139,6 +168,17 @@ def _is_skipped_whole(source: Source, block: ast.Try, loads: list[ast.Call]) -> 
     ]
     return leaves and any(
         dotted(call.func) in models or any(dotted(one) in models for one in call.args) for call in used
+    )
+
+
+def _is_one_of_many(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:
+    """Whether a loop goes through checkpoints, and one that fails is passed over with all that would be done with it."""
+    loops = source.loops_around(block)
+    if not loops or isinstance(loops[0], ast.While):
+        return False
+    turning = names_in(source, loops[0].target)
+    return all(isinstance(one.body[-1], ast.Continue) for one in block.handlers) and all(
+        turning & names_in(source, load) for load in loads
     )
 
 

@@ -149,7 +149,16 @@ class DroppedTensorResult(Rule):
         if node.attr in TENSOR_ATTRIBUTES:
             return True
         parent = source.parent(node)
-        return node.attr in TENSOR_METHODS and isinstance(parent, ast.Call) and parent.func is node
+        if not isinstance(parent, ast.Call) or parent.func is not node:
+            return False
+        then = source.parent(parent)
+        # `x.cpu().numpy()`, `x.detach().cpu()`
+        made = (
+            node.attr in {"cpu", "detach"}
+            and isinstance(then, ast.Attribute)
+            and then.attr in {"numpy", "cpu"}
+        )
+        return made or node.attr in TENSOR_METHODS
 
     @staticmethod
     def is_shown(source: Source, statement: ast.Expr) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     calls_in,
     is_loader,
@@ -15,7 +16,18 @@ from premortem.lint.training import (
     switches_off,
     without_grad,
 )
-from premortem.lint.tree import FUNCTIONS, Function, constant, dotted, last_name, receiver
+from premortem.lint.tree import (
+    FUNCTIONS,
+    LOOPS,
+    Function,
+    Loop,
+    constant,
+    dotted,
+    given,
+    last_name,
+    parameters,
+    receiver,
+)
 from premortem.lint.words_used import mentions
 
 EVALUATES = re.compile(
@@ -30,7 +42,11 @@ GRADIENTS = re.compile(
 )
 SWITCHES = "no_grad inference_mode enable_grad set_grad_enabled backward grad requires_grad_".split()
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
-TRAINS = re.compile(r"^(?:train|step|zero_grad|backward|fit)\($|optimi[sz]er")
+TRAINS = re.compile(r"^(?:zero_grad|backward|fit)\($|optimi[sz]er")
+# Parts of a model that are run like the model itself.
+PARTS = re.compile(r"^(?:forward\w*|features|(?:\w+_)?(?:encoder|decoder|backbone))$")
+STEP = re.compile(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 
 
@@ -50,6 +66,8 @@ class EvaluationWithoutNoGrad(Rule):
 
     ## When it stays silent
     When gradients are used in the function, when a caller switches them off, after `model.freeze()`, and in tests. A bare `torch.no_grad()` switches nothing off.
+    A loop over something else than a loader (files, frames, steps of an environment) counts only where a model was
+    switched to evaluation and nothing around the loop trains.
     """
 
     card = Card("PM536", "evaluation-without-no-grad", "eval-mode", Severity.WARNING)
@@ -57,13 +75,20 @@ class EvaluationWithoutNoGrad(Rule):
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for over, what in self._found(source, project):
-            message = f"{what} over a whole loader with gradients on"
+            far = "over a whole loader" if is_loader(source, over) else "in a loop"
+            if (
+                isinstance(over, ast.Call)
+                and source.text(over.func).startswith("self.")
+                and over not in _heads(source)
+            ):
+                far = "on every batch of an evaluation"
+            message = f"{what} {far} with gradients on"
             yield self.report(source, over, message, remedy="Put the loop under `with torch.no_grad():`.")
 
     @classmethod
     def loops(cls, source: Source, project: Facts) -> list[ast.expr]:
         """What the loops iterate over that this rule reports."""
-        return [over for over, _what in cls._found(source, project)]
+        return [over for over, _what in cls._found(source, project) if source.statement(over) in source.loops]
 
     @classmethod
     def _found(cls, source: Source, project: Facts) -> Iterator[tuple[ast.expr, str]]:
@@ -77,14 +102,26 @@ class EvaluationWithoutNoGrad(Rule):
                     break
                 yield over, f"`{function.name}` runs `{model}`"
                 break
-        for loop, model in inline_loops(source):
-            around = source.function(loop)
+        for call, model, function in evaluation_steps(source):
+            if not cls._guarded(source, function, project):
+                yield call, f"`{function.name}` runs `{model}`"
+        for loop, model, flag in told_to_evaluate(source):
+            told = source.function(loop)
+            if told is not None and not cls._guarded(source, told, project):
+                yield loop.iter, f"where `{flag}` turns training off, this runs `{model}`"
+        seen: set[Loop] = set()
+        for inline, model in inline_loops(source):
+            around = source.function(inline)
+            # One report says it for all models of a loop, and for the loops inside.
+            if not seen.isdisjoint((inline, *source.loops_around(inline))):
+                continue
+            seen.add(inline)
             if around is None or not cls._guarded(source, around, project):
-                yield loop.iter, f"this evaluation runs `{model}`"
+                yield _head(inline), f"this evaluation runs `{model}`"
 
     @staticmethod
     def _guarded(source: Source, function: Function, project: Facts) -> bool:
-        if any(last_name(one) not in HARMLESS_DECORATORS for one in function.decorator_list):
+        if _guards(function):
             return True
         calls = callers(source, function)
         if any(without_grad(source, call) for call in calls):
@@ -99,7 +136,7 @@ def evaluation_loops(
 
     `recorded`: only where gradients are on.
     """
-    name = function.name.lower()
+    name = _spelt(function.name)
     if not EVALUATES.search(name):
         return
     # `evaluate_training_loss` evaluates when it says so to the model.
@@ -107,20 +144,75 @@ def evaluation_loops(
         name.startswith(("eval", "valid")) and calls_in(source, function, "eval")
     ):
         return
+    # What is switched to evaluation is a model, whatever it is called.
+    switched = {dotted(receiver(one)) for one in calls_in(source, function, "eval") if not one.args} - {""}
+    only = bool(switched) and not trains(source, function)
     for loop in source.within(function, nested=False):
-        if isinstance(loop, ast.For):
-            over = loop.iter
+        if isinstance(loop, (ast.For, ast.While)):
+            over = _head(loop)
         elif isinstance(loop, (ast.ListComp, ast.GeneratorExp)):
             over = loop.generators[0].iter
         else:
             continue
-        if not is_loader(source, over):
+        batches = is_loader(source, over)
+        if not batches and not only:
             continue
-        # What is switched to evaluation is a model, whatever it is called.
-        switched = {dotted(receiver(one)) for one in calls_in(source, function, "eval") if not one.args}
-        model = next(_models_called(source, loop, switched, recorded=recorded), "")
+        models = _models_called(source, loop, switched, recorded=recorded)
+        model = next((one for one in models if batches or one in switched), "")
         if model and not is_test(source, loop):
             yield over, model
+
+
+def _guards(function: Function) -> bool:
+    """Whether a decorator may switch the gradients off."""
+    return any(last_name(one) not in HARMLESS_DECORATORS for one in function.decorator_list)
+
+
+def evaluation_steps(source: Source) -> Iterator[tuple[ast.Call, str, Function]]:
+    """Where the trainer of this file evaluates one batch: the method switches a model to evaluation and runs it."""
+    for switch in source.calls_to("eval"):
+        model = dotted(receiver(switch))
+        function = source.function(switch)
+        owner = source.class_of(switch)
+        if not model.startswith("self.") or switch.args or function is None or owner is None:
+            continue
+        if not STEP.search(_spelt(function.name)) or is_test(source, switch) or source.loops_around(switch):
+            continue
+        # The same class trains the same model, one batch for each call.
+        if not any(source.class_of(one) is owner for one in source.calls.get("backward", ())):
+            continue
+        if trains(source, function) or _takes_gradients(source, function) or frozen(source, function, model):
+            continue
+        if any(isinstance(one, LOOPS) for one in source.within(function, nested=False)):
+            continue
+        for call in calls_in(source, function):
+            if call.lineno > switch.lineno and (call.args or call.keywords) and _is_run(call, model):
+                yield call, model, function
+                break
+
+
+def trains(source: Source, scope: ast.AST) -> bool:
+    """Whether this code trains something; neither a step of an environment nor the way back to training mode does."""
+    if mentions(source, scope, TRAINS):
+        return True
+    switched = {dotted(receiver(one)) for one in calls_in(source, scope, "eval")} - {""}
+    return any(
+        "env" not in dotted(receiver(call)).lower() for call in calls_in(source, scope, "step")
+    ) or any(dotted(receiver(call)) not in switched for call in calls_in(source, scope, "train"))
+
+
+@once_per_file
+def _heads(source: Source) -> set[ast.expr]:
+    return {_head(loop) for loop in source.loops if isinstance(loop, (ast.For, ast.While))}
+
+
+def _head(loop: ast.For | ast.While) -> ast.expr:
+    return loop.test if isinstance(loop, ast.While) else loop.iter
+
+
+def _spelt(name: str) -> str:
+    """`eval_gan` of `evalGAN`."""
+    return _CAPITAL.sub("_", name).lower()
 
 
 def _models_called(
@@ -131,11 +223,17 @@ def _models_called(
         if (recorded and without_grad(source, call)) or not (call.args or call.keywords):
             continue
         name = dotted(call.func).removesuffix(".forward")
+        owner, _dot, part = name.rpartition(".")
         if name and (name in known or is_model(source, name)):
             yield name
+        elif owner in known and PARTS.search(part):
+            yield owner
         elif depth and (helper := source.callee(call)) is not None:
-            if not recorded or not (helper.decorator_list or _takes_gradients(source, helper)):
-                yield from _models_called(source, helper, known, depth - 1, recorded=recorded)
+            if not recorded or not (_guards(helper) or _takes_gradients(source, helper)):
+                for model in _models_called(source, helper, known, depth - 1, recorded=recorded):
+                    # What the helper calls `model` is what it was given for it.
+                    handed = given(call, helper, model) if "." not in model else None
+                    yield dotted(handed) or model
 
 
 def _takes_gradients(source: Source, node: ast.AST) -> bool:
@@ -189,37 +287,108 @@ def unrecorded_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
                 yield loop, min(used & trained)
 
 
-def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
-    """Loops over evaluation data that a training function runs itself, right after `model.eval()`."""
+def inline_loops(source: Source) -> Iterator[tuple[ast.For | ast.While, str]]:
+    """Loops over evaluation data that a training function or a script runs itself, right after `model.eval()`."""
     for switch in source.calls_to("eval"):
         model = dotted(receiver(switch))
         scope = source.scope(switch)
         if not model or switch.args or is_test(source, switch):
             continue
-        if isinstance(scope, FUNCTIONS) and EVALUATES.search(scope.name.lower()):
+        if isinstance(scope, FUNCTIONS) and EVALUATES.search(_spelt(scope.name)):
             continue
         if _freezes(source, scope):
             continue
         flow = source.flow(scope)
-        back = [*calls_in(source, scope, "train", "backward"), *source.loops_around(switch)]
-        # A function that switches to evaluation and never trains evaluates, whatever its data is called.
-        only = isinstance(scope, FUNCTIONS) and not mentions(source, scope, TRAINS)
+        around = source.loops_around(switch)
+        back = [*calls_in(source, scope, "train", "backward"), *around]
+        # A function or a script that switches to evaluation and never trains evaluates, whatever its data is called.
+        only = not trains(source, scope)
         reached = flow.after(switch, back)
         for loop in source.within(scope, nested=False):
-            if not isinstance(loop, ast.For) or loop not in reached or loop in source.loops_around(switch):
+            if not isinstance(loop, (ast.For, ast.While)) or not one_cell(source, switch, loop):
                 continue
-            if not one_cell(source, switch, loop):
-                continue
-            name = dotted(iterated(loop.iter))
-            if not (only or EVALUATION_DATA.search(name.lower())) or not is_loader(source, loop.iter):
+            if loop in around:
+                if not only:
+                    continue
+            elif loop not in reached or trains(source, loop):
                 continue
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
             if model in _models_called(source, loop) or any(
-                dotted(call.func).removesuffix(".forward") == model and not _is_given_a_model(source, call)
+                _is_run(call, model) and not _is_given_a_model(source, call)
                 for call in calls_in(source, loop)
             ):
                 yield loop, model
+
+
+def told_to_evaluate(source: Source) -> Iterator[tuple[ast.For, str, str]]:
+    """Loops of functions that train or evaluate as a parameter says, with the model and the parameter.
+
+    The backward pass depends on the parameter, the forward pass does not, and a caller in this file turns training off.
+    """
+    for function in dict.fromkeys(source.function(one) for one in source.calls.get("backward", ())):
+        if function is None or calls_in(source, function, "set_grad_enabled", "enable_grad"):
+            continue
+        loops = [one for one in source.within(function, nested=False) if isinstance(one, ast.For)]
+        for flag in parameters(function):
+            for loop in loops:
+                passes = calls_in(source, loop, "backward")
+                if not passes or not is_loader(source, loop.iter) or without_grad(source, loop):
+                    continue
+                asked = [_asked(source, one, loop, flag.arg) for one in passes]
+                if None in asked or not _is_turned_off(source, function, flag.arg, asked):
+                    continue
+                model = _run_anyway(source, function, loop, flag.arg)
+                if model and not is_test(source, loop):
+                    yield loop, model, flag.arg
+                    break
+
+
+def _asked(source: Source, node: ast.AST, loop: ast.For, flag: str) -> object | None:
+    """What a parameter must be for this to run: True of `if flag:`, "train" of `if flag == "train":`; None if anything."""
+    below = node
+    for above in source.ancestors(node):
+        if above is loop:
+            return None
+        if isinstance(above, ast.If) and below in above.body:
+            test = above.test
+            if dotted(test) == flag:
+                return True
+            if (
+                isinstance(test, ast.Compare)
+                and dotted(test.left) == flag
+                and isinstance(test.ops[0], ast.Eq)
+            ):
+                return constant(test.comparators[0])
+        below = above
+    return None
+
+
+def _is_turned_off(source: Source, function: Function, flag: str, asked: list[object | None]) -> bool:
+    """Whether a caller gives the parameter another constant, with gradients on."""
+    for call in callers(source, function):
+        value = given(call, function, flag)
+        if isinstance(value, ast.Constant) and value.value not in asked and not without_grad(source, call):
+            return all(isinstance(one, type(value.value)) for one in asked)
+    return False
+
+
+def _run_anyway(source: Source, function: Function, loop: ast.For, flag: str) -> str:
+    """A model that the loop runs, with gradients on, whatever the parameter says."""
+    switched = {dotted(receiver(one)) for one in calls_in(source, function, "eval") if not one.args} - {""}
+    for call in calls_in(source, loop):
+        name = dotted(call.func).removesuffix(".forward")
+        if not name or not (call.args or call.keywords) or without_grad(source, call):
+            continue
+        if (name in switched or is_model(source, name)) and _asked(source, call, loop, flag) is None:
+            return name
+    return ""
+
+
+def _is_run(call: ast.Call, model: str) -> bool:
+    """`model(x)`, `model.forward(x)`, `model.encoder(x)`."""
+    owner, _dot, part = dotted(call.func).rpartition(".")
+    return dotted(call.func) == model or (owner == model and PARTS.search(part) is not None)
 
 
 def _is_given_a_model(source: Source, call: ast.Call) -> bool:

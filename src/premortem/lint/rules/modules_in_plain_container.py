@@ -14,7 +14,9 @@ _HARMLESS = frozenset(
 _OWN_REGISTRY = frozenset(
     "parameters named_parameters _apply to cuda state_dict configure_optimizers children named_children".split()
 )
-_REGISTERS = frozenset("add_module register_module setattr __setattr__ register_parameter".split())
+_REGISTERS = frozenset(
+    "add_module register_module setattr __setattr__ register_parameter ParameterList".split()
+)
 
 
 class ModulesInPlainContainer(Rule):

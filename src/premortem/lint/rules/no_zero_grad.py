@@ -2,6 +2,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.lines import put_before
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.source import once_per_file
@@ -63,6 +64,9 @@ class NoZeroGrad(Rule):
                         f"nothing in this loop clears the gradients: `{step.optimizer}` steps on the sum of all "
                         "batches so far",
                         remedy=f"Call `{step.optimizer}.zero_grad()` before backward().",
+                        fix=put_before(
+                            source, source.statement(backward.call), f"{step.optimizer}.zero_grad()"
+                        ),
                     )
                 break
 

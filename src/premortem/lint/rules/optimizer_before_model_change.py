@@ -2,7 +2,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.layers import WITH_WEIGHTS
-from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.lines import move_behind
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.source import once_per_file
 from premortem.lint.training import calls_in, is_test, names_in, one_cell, owned_parameters, steps, steps_in
 from premortem.lint.tree import Assignment, Function, dotted, last_name, receiver
@@ -55,6 +56,7 @@ class OptimizerBeforeModelChange(Rule):
                         change,
                         f"{what} after `{optimizer}` was built from its parameters: the new ones are never updated",
                         remedy=f"Build `{optimizer}` after this line.",
+                        fix=_built_later(source, built, change, optimizer),
                     )
 
     @staticmethod
@@ -79,6 +81,17 @@ class OptimizerBeforeModelChange(Rule):
                 for use in _uses(source, scope, optimizer, model)
             )
         return getattr(scope, "name", "") == "__init__" and flow.reaches(change, flow.end, renewed)
+
+
+def _built_later(source: Source, built: ast.Assign, change: Assignment, optimizer: str) -> Fix | None:
+    """The line that builds it, behind the change: where both stand in one block, and nothing between them uses it."""
+    around = source.parent(built)
+    block: list[ast.stmt] = getattr(around, "body", [])
+    if built not in block or change not in block:
+        return None
+    between = block[block.index(built) + 1 : block.index(change) + 1]
+    names = {dotted(node) for one in between for node in source.within(one) if isinstance(node, ast.expr)}
+    return move_behind(source, built, change) if between and optimizer not in names else None
 
 
 def _owned(source: Source, value: ast.expr) -> list[str]:

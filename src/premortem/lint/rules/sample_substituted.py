@@ -80,6 +80,8 @@ class SampleSubstituted(Rule):
                 value = statement.value.args[0]  # type: ignore[attr-defined]
             elif not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
                 continue
+            if isinstance(statement, ast.Assign) and _makes_blanks(source, block, statement):
+                continue
             if samples and _takes_another(source, block, statement, index):
                 what, blank = "another sample", False
             elif _is_blank(source, value) and (
@@ -164,6 +166,18 @@ def _takes_another(source: Source, block: ast.Try, statement: ast.stmt, index: s
         for one in block.body
         for node in source.within(one)
     )
+
+
+def _makes_blanks(source: Source, block: ast.Try, statement: ast.Assign) -> bool:
+    """Whether the `try` binds the same name to something empty too: both make room, and no sample is lost."""
+    names = {dotted(one) for one in statement.targets} - {""}
+    tried = [
+        node.value
+        for one in block.body
+        for node in (one, *source.within(one, nested=False))
+        if isinstance(node, ast.Assign) and names & {dotted(target) for target in node.targets}
+    ]
+    return bool(tried) and all(_is_blank(source, one) for one in tried)
 
 
 def _uses(source: Source, node: ast.AST, name: str) -> bool:

@@ -2,8 +2,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.lines import move_behind
 from premortem.lint.provenance import callers, functions_called, values
-from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.training import (
     backwards_in,
     calls_in,
@@ -57,7 +58,7 @@ class SchedulerScope(Rule):
             loops = source.loops_around(call)
             if owner is None or not dotted(owner) or not loops or is_test(source, call):
                 continue
-            if not all(_is_there(source, test, dotted(owner)) for test in conditions(source, call, loops[0])):
+            if not all(is_there(source, test, dotted(owner)) for test in conditions(source, call, loops[0])):
                 continue
             built = values(source, owner)
             if not built or not all(isinstance(value, ast.Call) for value in built):
@@ -75,6 +76,7 @@ class SchedulerScope(Rule):
                         call,
                         f"`{name}` is stepped once per batch, but {reasons[0]}",
                         remedy=f"Call `{name}.step()` once per epoch, after the batch loop.",
+                        fix=_after_the_batches(source, call, loops),
                     )
             elif (
                 not call.args
@@ -137,7 +139,15 @@ class SchedulerScope(Rule):
         return not one_cell(source, call)
 
 
-def _is_there(source: Source, test: ast.AST, name: str) -> bool:
+def _after_the_batches(source: Source, call: ast.Call, loops: tuple[Loop, ...]) -> Fix | None:
+    """The call moved behind the loop over batches, where it needs nothing of a single batch."""
+    statement, inner = source.statement(call), loops[0]
+    if len(loops) < 2 or call.args or call.keywords or inner.orelse or source.parent(statement) is not inner:
+        return None
+    return move_behind(source, statement, inner)
+
+
+def is_there(source: Source, test: ast.AST, name: str) -> bool:
     """`if scheduler:`, `if scheduler is not None:`: no condition on the batch."""
     if not isinstance(test, ast.If):
         return False

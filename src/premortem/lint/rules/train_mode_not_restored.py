@@ -6,11 +6,12 @@ from premortem.lint.flow import Flow
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
-from premortem.lint.tree import Loop, constant, dotted, given, last_name, receiver
+from premortem.lint.tree import Function, Loop, constant, dotted, given, last_name, receiver
 from premortem.lint.words_used import mentions, words
 
 SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
 
+HOPS = 3  # calls from a function of the loop to the one that sets evaluation mode
 BACK = re.compile(r"^\.train\($|_mode(?:\(…?)?$")  # how a function switches back to training mode
 
 
@@ -73,10 +74,7 @@ class TrainModeNotRestored(Rule):
                 yield call, dotted(receiver(call))
                 continue
             for function in functions_called(source, call):
-                if mentions(source, function, BACK):
-                    continue
-                for inner in calls_in(source, function, "eval"):
-                    name = dotted(receiver(inner))
+                for name in _switched_by(source, function):
                     handed = given(call, function, name)
                     if handed is not None and dotted(handed):
                         yield call, dotted(handed)
@@ -104,6 +102,20 @@ class TrainModeNotRestored(Rule):
             return False
         known = {last_name(one) for one in calls_in(source, loop) if source.callee(one) is not None}
         return not any(project.does(name, "train") for name in helpers(source, loop) - known)
+
+
+def _switched_by(source: Source, function: Function, depth: int = HOPS) -> Iterator[str]:
+    """What a function, or a function of this file that it calls, puts into evaluation mode and leaves there."""
+    if mentions(source, function, BACK):
+        return
+    for call in calls_in(source, function):
+        if last_name(call) == "eval":
+            yield dotted(receiver(call))
+        elif depth and (inner := source.callee(call)) is not None:
+            for name in _switched_by(source, inner, depth - 1):
+                handed = given(call, inner, name)
+                if name.startswith("self.") or (handed is not None and dotted(handed)):
+                    yield name if name.startswith("self.") else dotted(handed)
 
 
 def _is_trained(source: Source, flow: Flow, model: str, backward: ast.Call, loop: Loop) -> bool:

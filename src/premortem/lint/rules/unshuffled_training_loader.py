@@ -2,10 +2,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.datasets import reads_by_index
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
+from premortem.lint.training import calls_in, is_test, iterated, without_grad
 from premortem.lint.tree import argument, constant, dotted, last_name
+from premortem.lint.values import from_elsewhere
 from premortem.lint.words_used import mentions
 
 LOADER = frozenset(("torch.utils.data.DataLoader",))
@@ -56,7 +58,7 @@ class UnshuffledTrainingLoader(Rule):
                 continue
             if EVALUATION.search(name) or not self._leaves_order_open(made):
                 continue
-            if self._by_index(source, made, name):
+            if self._by_index(source, project, made, name):
                 yield self.report(
                     source,
                     made,
@@ -75,7 +77,7 @@ class UnshuffledTrainingLoader(Rule):
         )
 
     @staticmethod
-    def _by_index(source: Source, made: ast.Call, name: str) -> bool:
+    def _by_index(source: Source, project: Facts, made: ast.Call, name: str) -> bool:
         dataset = argument(made, "dataset", 0)
         called_training = "train" in (name + dotted(dataset)).lower()
         built = values(source, dataset) if dataset is not None else None
@@ -89,23 +91,15 @@ class UnshuffledTrainingLoader(Rule):
             names = source.names.of(one.func)
             known = bool(names) and all(spelt.startswith("torchvision.datasets.") for spelt in names)
             rows = called_training and names == {"torch.utils.data.TensorDataset"}
-            if not known and not rows and not _reads_by_index(source, one):
+            if not known and not rows and not _reads_by_index(source, project, one):
                 return False
         return True
 
 
-def _reads_by_index(source: Source, call: ast.Call) -> bool:
-    """Whether this makes a dataset of a class of this file whose samples depend on the index and not on chance."""
-    for cls in source.classes:
-        if cls.name != last_name(call) or not isinstance(call.func, ast.Name):
-            continue
-        for method in cls.body:
-            if (
-                isinstance(method, ast.FunctionDef)
-                and method.name == "__getitem__"
-                and len(method.args.args) == 2
-            ):
-                index = method.args.args[1].arg
-                body = [name for statement in method.body for name in names_in(source, statement)]
-                return index in body and "rand" not in source.text(method)
-    return False
+def _reads_by_index(source: Source, project: Facts, call: ast.Call) -> bool:
+    """Whether this makes a dataset of a class of the project whose samples depend on the index and not on chance."""
+    here = [one for one in source.classes if one.name == last_name(call) and isinstance(call.func, ast.Name)]
+    if here:
+        return reads_by_index(source, here[0])
+    elsewhere = from_elsewhere(source, call.func)
+    return len(elsewhere) == 1 and project.reads_by_index(min(elsewhere), source.path)

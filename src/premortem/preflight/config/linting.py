@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from premortem.findings import Finding, Severity
-from premortem.lint import problems, project, settings, verb
+from premortem.lint import fixes, problems, project, settings, verb
 from premortem.lint.configs import SUFFIXES
 from premortem.terminal.progress import Progress
 
@@ -15,7 +15,8 @@ def findings(root: Path, entry: Path, paths: Sequence[Path]) -> tuple[list[Findi
     asked = settings.read(entry)
     plan = project.plan(root, asked, whole=True)
     outcome = project.check([str(path) for path in paths], plan, None, Progress())
-    found = [verb.finding(one) for one in outcome.diagnostics]
+    patches = fixes.each_alone(outcome.diagnostics, outcome.contents)
+    found = [verb.finding(one, patch) for one, patch in zip(outcome.diagnostics, patches, strict=True)]
     return [_weighed(one) for one in found if not _is_config_problem(one)], outcome.silenced
 
 
@@ -27,4 +28,5 @@ def _is_config_problem(finding: Finding) -> bool:
 def _weighed(finding: Finding) -> Finding:
     """A file that this run executes and Python cannot read is no warning any more."""
     broken = finding.code == problems.UnreadableFile.card.code and finding.severity is Severity.WARNING
-    return replace(finding, severity=Severity.ERROR if broken else finding.severity, evidence={})
+    bare = replace(finding, severity=Severity.ERROR if broken else finding.severity, evidence={})
+    return bare.with_patch(finding.patch)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from premortem.profile.between import odd_one
 from premortem.profile.facts import Shift
 from premortem.profile.sample import Sample
 
+Counted = tuple[str, Mapping[str, int]]  # a table's name, and how often each word stands in a column of it
 Differ = Callable[[Table, Table], list[Shift]]
 
 

@@ -12,7 +12,7 @@ SMALL = 20  # files; below that, "all but one are alike" says little
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What reading one file, or one array in a file, has said. Fields that do not apply stay empty."""
+    """What reading one file, or one array in a file, has shown. Fields that do not apply stay empty."""
 
     path: str  # below its root
     kind: str
@@ -35,7 +35,20 @@ class Look:
     keys: tuple[tuple[str, int], ...] = ()  # of a tar: the kinds of members, and in how many samples
     bands: tuple[float, ...] = ()  # of an image: the mean of each band, then the deviation of each
     tables: tuple[Table, ...] = ()  # what it holds, column by column
+    hole: tuple[int, int, int] | None = None  # the longest stretch of zero bytes: from, to, and of how many
+    sizes: tuple[tuple[str, tuple[int, int]], ...] = ()  # of images in an archive: name, height and width
+    notes: tuple[Annotated, ...] = ()  # what it says about other samples: boxes in pictures, spans in texts
     turned: int = 0  # EXIF's note which way is up; 1 and 0 mean as it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotated:
+    """Places that a file names in one thing: boxes in a picture, spans in a text."""
+
+    what: str  # "box" or "span"
+    name: str  # of the picture; the text itself
+    places: tuple[tuple[float, ...], ...]
+    said: tuple[str, ...] = ()  # what is at each place, where the file says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +284,8 @@ class DataFacts:
     words: frozenset[str] = frozenset()  # texts that stand in the script: names of columns among them
     names: frozenset[str] = frozenset()  # every word of the script's code
     sorts: bool = False  # it takes files in the order of their names
+
+    permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 
     def reads(self, path: str) -> bool:
         """Whether the script may read this file: it names it, or there is no script."""

@@ -148,7 +148,7 @@ def _tables(looks: list[Look], split_of: Callable[[Look], tuple[str, str]]) -> I
     for look in looks:
         series, split = split_of(look)
         for table in look.tables:
-            part = f":{table.part}" if look.kind != "table" else ""
+            part = f":{names.without_split(table.part)}" if look.kind != "table" else ""
             yield table if table.split else replace(table, series=f"{series}{part}", split=split)
 
 
@@ -215,17 +215,12 @@ class _Splitting:
                 place.split,
             )
         split = names.split_of(look.part)
-        return (f"{look.path}:{_without_split(look.part)}", split) if split else ("", "")
+        return (f"{look.path}:{names.without_split(look.part)}", split) if split else ("", "")
 
 
 def _series(file: File, look: Look) -> str:
     """train_a.csv and val_a.csv are one series; so are x in train.npz and x in val.npz."""
-    return f"{_without_split(file.name)}:{look.part if look.kind != 'table' else ''}"
-
-
-def _without_split(name: str) -> str:
-    words = [word for word in name.lower().replace(".", "_").split("_") if not names.split_of(word)]
-    return "_".join(words)
+    return f"{names.without_split(file.name)}:{look.part if look.kind != 'table' else ''}"
 
 
 def _class_of(found: list[Classes]) -> Callable[[File], str]:

@@ -78,6 +78,11 @@ def split_of(name: str) -> str:
     return found.pop() if len(found) == 1 and len(words) <= 3 else ""
 
 
+def without_split(name: str) -> str:
+    """`x` for x_train, train/x and val.x; the name of what is there for each split."""
+    return "_".join(word for word in re.split(r"[._/]", name.lower()) if not split_of(word))
+
+
 def is_split(name: str) -> bool:
     """Named after a split and nothing else."""
     return name.lower() in _SPLITS

@@ -23,6 +23,7 @@ from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed
 
 TITLE = "Data"
+_PERMUTES = {"randperm", "permutation", "train_test_split", "random_split", "RandomSampler"}
 
 
 def survey(project: Project, tell: Tell) -> Part:
@@ -120,6 +121,7 @@ def _part(
             word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
         ),
         sorts=any(map(sorts_names, trees)),
+        permutes=any(map(permutes, trees)),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
@@ -143,6 +145,18 @@ def sorts_names(tree: ast.AST) -> bool:
         and any(part in ast.unparse(node) for part in ("glob(", "iterdir(", "listdir(", "scandir("))
         for node in ast.walk(tree)
     )
+
+
+def permutes(tree: ast.AST) -> bool:
+    """`shuffle=True`, `randperm`, `train_test_split`: all samples are drawn in an order of chance."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {c.func.attr if isinstance(c.func, ast.Attribute) else getattr(c.func, "id", "") for c in calls}
+    mixed = any(
+        word.arg == "shuffle" and not (isinstance(word.value, ast.Constant) and not word.value.value)
+        for call in calls
+        for word in call.keywords
+    )
+    return mixed or bool(called & _PERMUTES)
 
 
 def _shown(path: Path, project: Project) -> str:

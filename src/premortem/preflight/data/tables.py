@@ -14,6 +14,7 @@ from premortem.profile import arrays
 from premortem.profile.alone import summarise
 from premortem.profile.facts import Profile
 from premortem.profile.sample import MOST_COLUMNS, Row, Sample, mark
+from premortem.profile.weighting import carrying
 
 MOST_ROWS = 50_000
 _MOST_CATEGORIES = 300
@@ -41,6 +42,8 @@ class Table:
     codes: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # columns of numbered words, in their order
+    # Columns of numbers from 0 on: how many are above 0, and the fewest that make nearly all of the sum.
+    carried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     series: str = ""  # the dataset that it is a split of
     split: str = ""
 
@@ -92,9 +95,19 @@ def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") 
         categories={name: n for name, n in categories.items() if not is_id(name, numbers.get(name))},
         broken=broken,
         times=times_in(cells, numbers) if every == 1 else {},
+        carried=carried_in(numbers),
         words=words_in({name: column for name, column in cells.items() if name not in numbers}),
         sample=sample,
     )
+
+
+def carried_in(numbers: Mapping[str, Sequence[float]]) -> dict[str, tuple[int, int]]:
+    try:
+        import numpy as np
+    except ImportError:
+        return {}
+    found = {name: carrying(np.array(values)) for name, values in numbers.items()}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def of_array(array: Any, path: str, part: str = "", labels: Any = None) -> Table | None:
@@ -114,14 +127,17 @@ def of_array(array: Any, path: str, part: str = "", labels: Any = None) -> Table
             categories={part or names.stem(path.rpartition("/")[2]): dict(found)},
             sample=sample,
         )
+    weights = None
     if array.ndim == 1 and array.dtype.kind == "f" and len(array) >= 2:
+        weights = carrying(array)
         array = array[:, None]
     most = (
         max(64, min(MOST_ROWS // 4, (1 << 25) // max(1, int(array[0].size))))
         if array.ndim > 1 and len(array)
         else 0
     )
-    rows = arrays.rows_of(array, most, part or "array") if most else None
+    called = (names.without_split(part) if names.split_of(part) else part) or "array"
+    rows = arrays.rows_of(array, most, called) if most else None
     if rows is None:
         return None
     sample = Sample(rows.names)
@@ -134,6 +150,7 @@ def of_array(array: Any, path: str, part: str = "", labels: Any = None) -> Table
         rows=rows.total,
         read=len(rows.marks),
         profile=summarise(sample, path, source=path, kind=rows.kind, dtype=rows.dtype),
+        carried={part or names.stem(path.rpartition("/")[2]): weights} if weights else {},
         sample=sample,
     )
 

@@ -9,7 +9,7 @@ AT_ALL = 1e-5
 
 
 def falls(overfit: Overfit) -> bool | None:
-    """True: clearly; False: not at all, at any rate, although there are gradients; None: it cannot be said."""
+    """True: clearly; False: not at all, at any rate, although there are gradients; None: not known."""
     if not overfit.tried or overfit.first is None or overfit.best is None:
         return None
     if not math.isfinite(overfit.first) or not math.isfinite(overfit.best):

@@ -21,7 +21,7 @@ class Scene:
 
     @property
     def broken(self) -> bool:
-        """A detector has found an error: what follows from it is not said a second time."""
+        """A detector has found an error: what follows from it is not reported a second time."""
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
     @property
@@ -71,7 +71,7 @@ class Scene:
         return loader.batches // max(self.per_step, 1)
 
     def calls(self, schedule: Schedule) -> int | None:
-        """How often it will be stepped in the whole run, as far as that can be said."""
+        """How often it will be stepped in the whole run, as far as that is known."""
         steps, epochs = self.steps_per_epoch, self.facts.epochs
         if steps is None or not epochs:
             return None

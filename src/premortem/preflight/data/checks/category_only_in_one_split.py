@@ -1,5 +1,3 @@
-from collections.abc import Mapping
-
 from premortem.amounts import share, some
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
@@ -60,13 +58,7 @@ class CategoryOnlyInOneSplit(Check):
                         (place.replace("*", split), counts),
                     )
 
-    def _compare(
-        self,
-        root: str,
-        column: str,
-        first: tuple[str, Mapping[str, int]],
-        second: tuple[str, Mapping[str, int]],
-    ) -> Findings:
+    def _compare(self, root: str, column: str, first: compared.Counted, second: compared.Counted) -> Findings:
         one = Profile("", classes=tuple(first[1].items()))
         two = Profile("", classes=tuple(second[1].items()))
         absent = only_in(one, two)

@@ -25,9 +25,9 @@ class MasksTurned(Check):
     card = Card(
         "PM694",
         "masks-do-not-lie-on-images",
-        "data-augment",
+        "data-labels",
         Severity.WARNING,
-        explains=("targets-do-not-lie-on-inputs", "uninformative-labels"),
+        explains=("targets-do-not-lie-on-inputs", "targets-stored-turned", "uninformative-labels"),
     )
 
     def look(self, facts: DataFacts) -> Findings:

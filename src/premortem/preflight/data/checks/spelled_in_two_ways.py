@@ -51,13 +51,7 @@ class SpelledInTwoWays(Check):
                             root.name, column, (first.shown, trained[1]), (second.shown, words)
                         )
 
-    def _texts(
-        self,
-        root: str,
-        column: str,
-        first: tuple[str, Mapping[str, int]],
-        second: tuple[str, Mapping[str, int]],
-    ) -> Findings:
+    def _texts(self, root: str, column: str, first: compared.Counted, second: compared.Counted) -> Findings:
         """The words of one split are known to the other only once their capitals are gone."""
         as_it_is = known(second[1], first[1].keys(), small=False)
         folded = known(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from premortem.preflight.data import names, tables
+from premortem.preflight.data import annotations, names, tables
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around
 
@@ -43,6 +43,7 @@ def about(columns: Mapping[str, Sequence[str]], path: Path, relative: str, aroun
         named=len(places),
         values=len(missing),
         rows=digests,
+        notes=annotations.of_columns(columns),
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from premortem.profile.sample import Sample
 MOST_MEMBERS = 4096  # that are read
 _LARGEST = 16 << 20  # bytes of one
 _IN_ALL = 256 << 20
+_LARGEST_NOTE = 1 << 16
 _LABELS = frozenset({"cls", "label", "target", "class"})  # members that hold a class, as WebDataset has them
 
 
@@ -29,6 +31,8 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
     images: list[tuple[str, tuple[float, ...]]] = []
     folders: Counter[str] = Counter()
     classes: Counter[str] = Counter()
+    noted: dict[str, Counter[str]] = {}
+    sizes: list[tuple[str, tuple[int, int]]] = []
     flat = left = 0
     damaged = ""
     for member in members:
@@ -36,19 +40,26 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
         sample = names.kind(member.name) in {"image", "array", "audio"}
         if sample:
             folders[member.name.rpartition("/")[0].rpartition("/")[2]] += 1
-        if not (sample or ending in _LABELS) or not 0 < member.size <= _LARGEST:
+        note = ending == "json" and member.size <= _LARGEST_NOTE
+        if not (sample or note or ending in _LABELS) or not 0 < member.size <= _LARGEST:
             continue
         if len(digests) >= MOST_MEMBERS or left > _IN_ALL:
             continue
         left += member.size
         content = member.read()
+        if note:
+            for key, value in _noted(content):
+                noted.setdefault(key, Counter())[value] += 1
+            continue
         if ending in _LABELS:
             classes[content[:64].decode("utf-8", "replace").strip()] += 1
             continue
         digest = hashlib.blake2b(content, digest_size=12).hexdigest()
         digests.append(digest)
         if names.kind(member.name) == "image":
-            bands = _bands(content)
+            bands, size = _bands(content)
+            if size is not None:
+                sizes.append((member.name, size))
             if bands is None:
                 damaged = damaged or member.name
             elif bands:
@@ -62,6 +73,8 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
     table = tables.of_images(images, relative, sum(folders.values()))
     if table is not None:
         found.append(table)
+    named = [n for n in noted.values() if 2 <= len(n) <= 300]
+    classes = classes or (named[0] if len(named) == 1 else Counter())
     counted = classes or (folders if 2 <= len(folders) <= 300 else Counter())
     if counted:
         column = "label" if classes else "folder"
@@ -77,6 +90,7 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
         )
     if digests or found:
         yield Look(
+            sizes=tuple(sizes),
             path=relative,
             kind=kind,
             rows=tuple(digests),
@@ -87,19 +101,31 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
         )
 
 
-def _bands(content: bytes) -> tuple[float, ...] | None:
-    """Of an image; nothing without Pillow or for other colours, None when it cannot be decoded."""
+def _noted(content: bytes) -> Iterator[tuple[str, str]]:
+    """Labels in the notes that lie beside a sample."""
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if str(key).lower() in _LABELS and isinstance(each, (str, int)):
+                yield str(key).lower(), str(each)
+
+
+def _bands(content: bytes) -> tuple[tuple[float, ...] | None, tuple[int, int] | None]:
+    """Of an image, with its height and width; nothing without Pillow or for other colours, None when it cannot be decoded."""
     try:
         from PIL import Image, UnidentifiedImageError
 
         from premortem.preflight.data.readers.image import bands_of
     except ImportError:
-        return ()
+        return (), None
     try:
         with Image.open(io.BytesIO(content)) as image:
             image.load()
-            return bands_of(image)
+            return bands_of(image), (image.height, image.width)
     except UnidentifiedImageError:
-        return ()
+        return (), None
     except (OSError, SyntaxError, ValueError):
-        return None
+        return None, None

@@ -11,10 +11,17 @@ from premortem.preflight.data.readers.around import Around, MissingLibrary
 SUFFIXES = ("bin",)
 _READS = frozenset({"memmap", "fromfile"})
 _TYPES = frozenset("uint8 uint16 uint32 int8 int16 int32 int64 float16 float32 float64".split())
+_BLOCK = 1024  # bytes: no row of measurements is zero for that long
+_BLOCKS = 2048  # that are looked at, spread evenly
+_FEWEST_BLOCKS = 32
+_FEWEST_EMPTY = 4
 _ROW = 64  # tokens that are taken for one row of a text without ends
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
+    hole = longest_hole(path)
+    if hole is not None:
+        yield Look(path=relative, kind="raw", hole=hole)
     if not around.raw:
         return
     try:
@@ -27,6 +34,32 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         return
     whole = np.memmap(path, dtype=kind, mode="r")[: count - count % _ROW]
     yield numbers.about(whole.reshape(-1, _ROW if kind.kind in "iu" else 1), relative, "raw")
+
+
+def longest_hole(path: Path) -> tuple[int, int, int] | None:
+    """The longest stretch of zero bytes: from, to, and the size; None where zeros come elsewhere too, or hardly at all."""
+    size = path.stat().st_size
+    blocks = min(_BLOCKS, size // _BLOCK)
+    if blocks < _FEWEST_BLOCKS:
+        return None
+    starts = [at * (size - _BLOCK) // (blocks - 1) for at in range(blocks)]
+    empty = []
+    with path.open("rb") as file:
+        for start in starts:
+            file.seek(start)
+            empty.append(not any(file.read(_BLOCK)))
+    best = (0, 0)
+    begin: int | None = None
+    for at, zero in enumerate([*empty, False]):
+        if zero:
+            begin = at if begin is None else begin
+        elif begin is not None:
+            best = max(best, (begin, at), key=lambda pair: pair[1] - pair[0])
+            begin = None
+    length = best[1] - best[0]
+    if length < _FEWEST_EMPTY or length < 0.9 * sum(empty) or length == blocks:
+        return None
+    return starts[best[0]], starts[best[1] - 1] + _BLOCK, size
 
 
 def stored_type(trees: Iterable[ast.AST]) -> str:

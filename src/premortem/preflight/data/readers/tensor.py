@@ -36,7 +36,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             for name, stub in list(contents.stubs.items())[:_MOST_TENSORS]:
                 yield _look(contents, name, stub, relative)
     except Refused:
-        return  # it would run code: that is said by `ckpt verify`, and is no damage
+        return  # it would run code: `ckpt verify` reports that, and it is not damage
     except VaultError as error:
         yield Look(path=relative, kind="tensor", problem=str(error).replace(str(path), path.name))
 

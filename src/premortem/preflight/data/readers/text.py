@@ -5,9 +5,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from premortem.preflight.data import names, tables
-from premortem.preflight.data.data_facts import Look
+from premortem.preflight.data import annotations, names, tables
+from premortem.preflight.data.data_facts import Annotated, Look
 from premortem.preflight.data.readers.around import Around
 
 SUFFIXES = ("json", "jsonl", "txt")
@@ -24,7 +25,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     text = path.read_text(encoding="utf-8", errors="replace")
     if ending == "json":
         problem = _json_problem(text)
-        yield Look(path=relative, kind="text", problem=problem)
+        yield Look(path=relative, kind="text", problem=problem, notes=() if problem else _notes(text))
         return
     lines = [line.strip() for line in text.splitlines()[:_MOST_LINES] if line.strip()]
     if ending == "jsonl":
@@ -34,12 +35,27 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 yield Look(path=relative, kind="text", problem=f"line {number}: {problem}")
                 return
     rows = tuple(map(_digest, _telling(lines))) if split else ()
-    table = tables.of_columns(_columns(lines), relative) if ending == "jsonl" else None
-    yield Look(path=relative, kind="text", rows=rows, tables=(table,) if table is not None else ())
+    records = _records(lines) if ending == "jsonl" else []
+    columns = _columns(records)
+    table = tables.of_columns(columns, relative) if records else None
+    parts = tables.split_by_column(table, columns) if table is not None else []
+    yield Look(
+        path=relative,
+        kind="text",
+        rows=rows,
+        tables=(table, *parts) if table is not None else (),
+        notes=tuple(annotations.of_records(records)),
+    )
 
 
-def _columns(lines: list[str]) -> dict[str, list[str]]:
-    """The entries of records that are plain, one column for each name that most of them have."""
+def _notes(text: str) -> tuple[Annotated, ...]:
+    try:
+        return annotations.of_json(json.loads(text.lstrip("\ufeff")))
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _records(lines: list[str]) -> list[dict[str, Any]]:
     records = []
     for line in lines:
         try:
@@ -48,6 +64,11 @@ def _columns(lines: list[str]) -> dict[str, list[str]]:
             continue
         if isinstance(record, dict):
             records.append(record)
+    return records
+
+
+def _columns(records: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The entries of records that are plain, one column for each name that most of them have."""
     keys = Counter(
         key for record in records for key, value in record.items() if isinstance(value, (str, int, float))
     )

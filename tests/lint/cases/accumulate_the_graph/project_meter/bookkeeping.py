@@ -20,3 +20,21 @@ class Last:
     def update(self, value, n=1):
         self.value = value
         self.count += n
+
+
+class Mean:
+    def __init__(self):
+        self.n = 0
+        self.v = 0
+
+    def add(self, x):
+        self.v = (self.v * self.n + x) / (self.n + 1)
+        self.n += 1
+
+
+class Newest:
+    def __init__(self):
+        self.v = 0
+
+    def add(self, x):
+        self.v = x + 1

@@ -1,4 +1,4 @@
-from bookkeeping import Average, Last, Numbers
+from bookkeeping import Average, Last, Mean, Newest, Numbers
 
 
 def train(model, loader, optimizer, criterion):
@@ -25,3 +25,16 @@ def train_with_others(model, loader, optimizer, criterion):
         optimizer.step()
         numbers.update(loss, len(x))
         last.update(loss, len(x))
+
+
+def train_with_a_mean(model, loader, optimizer, criterion):
+    mean = Mean()
+    newest = Newest()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        mean.add(loss)  # expect: PM543
+        mean.add(loss.item())
+        newest.add(loss)

@@ -1,0 +1,42 @@
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Findings, Severity
+from premortem.events import PaddingMask
+
+SEVERAL = 4  # different tokens are hidden: that is text
+
+
+class PaddingMaskInverted(Detector):
+    """An attention looks at the padding alone: its mask hides the sequence and shows what fills it up.
+
+    ## Why it matters
+    Whatever stands in the sequence, each place sees the same filling. The model learns only what a place says by
+    itself, and a sequence without padding has nothing left to look at (NaN).
+
+    ## Usual causes
+    In `key_padding_mask` True means *ignore*. A mask of a tokenizer has 1 for what is there: `mask.bool()` must be turned
+    round, `mask == 0`.
+
+    ## What to do
+    Pass `key_padding_mask=(ids == pad)`, or `~mask.bool()`.
+
+    ## How it is measured
+    In audited steps the mask is laid over the model's own input: all that it shows is one and the same token (or rows of zeros), and
+    what it hides is not.
+    """
+
+    card = Card("PM461", "padding-mask-inverted", "shape", Severity.ERROR)
+    listens = (PaddingMask,)
+
+    def observe(self, event: PaddingMask) -> Findings:
+        filling = event.shown_values == 1 and event.masked_values >= SEVERAL
+        so = event.shown > 0 and event.masked > 0 and (filling or (event.empty and event.full))
+        if self.always("so", so) >= TWICE:
+            yield self.last_word(
+                event,
+                f"an attention looks at padding alone: the {event.shown} places that its mask shows are all the same, and the "
+                f"{event.masked} that it hides are the sequences",
+                cause="`key_padding_mask` is True where a place is to be ignored; here it is True where there is something.",
+                remedy="Turn the mask round: `key_padding_mask=~mask.bool()`, or `ids == pad`.",
+                certainty=Certainty.PROVED,
+                shown=event.shown,
+                hidden=event.masked,
+            )

@@ -1,0 +1,55 @@
+from premortem.preflight.data import compared
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.tables import is_id
+from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.profile.joint import unrelated
+from premortem.profile.wording import unrelated as said
+
+
+class ColumnOfOtherRows(Check):
+    """One column goes with the others in one split, and does not in the other.
+
+    ## Why it matters
+    Each column looks as it should, and so do its mean and its range. But the numbers of one belong to other rows, or mean the opposite.
+
+    ## Usual causes
+    A column that was sorted, shuffled or joined by itself; a sign that was turned; a column that was filled from the target
+    in one of the files.
+
+    ## What to do
+    Join by a key and not by position, and compare how each column goes with the target in both files.
+
+    ## When it stays silent
+    When several columns differ, or the other pairs of columns do not agree up to chance: then the data is of another time or place.
+    """
+
+    card = Card(
+        "PM627",
+        "column-of-other-rows",
+        "data-order",
+        Severity.WARNING,
+        explains=("column-belongs-to-other-rows", "train-and-val-on-different-scales"),
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            for first, second in compared.splits(root.tables):
+                if first.profile.kind != "table":
+                    continue
+                found = unrelated(first.sample, second.sample)
+                if found is None or not facts.uses(first, found.column) or not facts.uses(first, found.other):
+                    continue
+                if is_id(found.column, None) or is_id(found.other, None):
+                    continue
+                yield self.finding(
+                    f"`{shown(root.name)}`: {said(found, f'`{shown(first.shown)}`', f'`{shown(second.shown)}`')}",
+                    cause="In one of the files this column belongs to other rows (misaligned), has another sign, or was filled from the "
+                    "target (a leak).",
+                    remedy="Join by a key and not by position, and compare in both files how the column goes with the target.",
+                    file=shown(second.path),
+                    column=found.column,
+                    other=found.other,
+                    first=found.first,
+                    second=found.second,
+                )

@@ -1,0 +1,52 @@
+import re
+
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.profile.weighting import NEARLY_ALL, few
+
+_DRAWS = {"WeightedRandomSampler", "multinomial", "choice", "choices"}
+_NAMED = re.compile(r"weight|prob|sampl|importance|^p$|^w$")
+
+
+class FewRowsCarryTheWeights(Check):
+    """A handful of samples has nearly all of the weight by which a sampler draws.
+
+    ## Why it matters
+    The model is trained on these few rows, over and over. The training loss falls to nothing, and nothing generalises.
+
+    ## Usual causes
+    A division by an empty count, or by nearly 0; weights that were multiplied once too often; a logarithm that was taken for a weight.
+
+    ## What to do
+    Look at the largest weights, and limit them.
+
+    ## When it stays silent
+    When a hundredth of the samples or more makes 95 % of the draws; for weights of 0, which leave samples out on purpose; and when
+    the script draws nothing by weights.
+    """
+
+    card = Card(
+        "PM624",
+        "few-rows-carry-the-weights",
+        "data-order",
+        Severity.WARNING,
+        explains=("fewer-samples-than-expected", "evaluation-dwarfs-training"),
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        if not any(word.rpartition(".")[2] in _DRAWS for word in facts.names):
+            return
+        for root in facts.roots:
+            for table in root.tables:
+                for name, (drawable, carried) in table.carried.items():
+                    if few(drawable, carried) and _NAMED.search(name.lower()):
+                        yield self.finding(
+                            f"`{shown(root.name)}`: {carried} of {drawable:,} rows have {NEARLY_ALL:.0%} of the sampling weight in "
+                            f"`{shown(table.shown)}` ({shown(name)})",
+                            cause="The weights of a few rows are extreme: a sampler draws practically only these few samples.",
+                            remedy="Look at the largest weights (a division by an empty count makes such numbers), and limit them.",
+                            file=shown(table.path),
+                            carrying=carried,
+                            samples=drawable,
+                        )

@@ -1,0 +1,94 @@
+"""How columns go together: two streams of the same things have the same relations between their columns, whatever their scales.
+
+Each column alone may agree in both, and yet belong to other rows in one of them: a column that was sorted by itself, joined by
+the wrong key, turned upside down, or filled from the target. Relations of ranks say it; they do not depend on units. How much
+relations differ by nature shows in all the other pairs: these have to agree up to chance.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from premortem.profile.alone import ENOUGH, TARGET
+from premortem.profile.facts import Unrelated
+from premortem.profile.sample import Sample
+
+_SURE = 8.0  # standard errors: among two thousand pairs chance reaches four
+_CHANCE = 4.0
+_STRONG = 0.5  # correlation in the one,
+_LOST = 0.4  # of which so much is lost in the other
+_AGREE = 0.95  # of the other pairs agree up to chance
+_COLUMNS = 4  # with fewer, the other pairs say little
+_WHOLE = 0.9  # of the cells of a column are numbers
+
+
+def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated | None:
+    """The one column that goes with others in one stream, and does not in the other."""
+    if first.columns != second.columns or min(len(first.kept), len(second.kept)) < ENOUGH:
+        return None
+    import numpy as np
+
+    one, two = matrix(first, np), matrix(second, np)
+    names = [*first.columns, labels]
+    used = [at for at in range(len(names)) if at in one and at in two]
+    if len(used) < _COLUMNS:
+        return None
+    here, there = (correlations([made[at] for at in used], np) for made in (one, two))
+    error = np.sqrt(1 / (len(first.kept) - 3) + 1 / (len(second.kept) - 3))
+    apart = np.abs(np.arctanh(here) - np.arctanh(there)) / error
+    strong = np.maximum(np.abs(here), np.abs(there)) > _STRONG
+    broken = strong & (apart > _SURE) & (np.abs(here - there) > _LOST)
+    pairs = [(a, b) for a in range(len(used)) for b in range(a) if broken[a, b]]
+    blamed = culprit(pairs, [names[at] for at in used], labels)
+    if blamed is None:
+        return None
+    rest = [apart[a, b] < _CHANCE for a in range(len(used)) for b in range(a) if blamed not in (a, b)]
+    if len(rest) < _COLUMNS - 1 or sum(rest) < _AGREE * len(rest):
+        return None
+    a, b = max(pairs, key=lambda pair: float(apart[pair]))
+    other = b if a == blamed else a
+    return Unrelated(
+        names[used[blamed]],
+        names[used[other]],
+        float(here[a, b]),
+        float(there[a, b]),
+        len(pairs),
+        min(len(first.kept), len(second.kept)),
+    )
+
+
+def culprit(pairs: Sequence[tuple[int, int]], names: Sequence[str], labels: str) -> int | None:
+    """The column that all broken pairs have in common; of a single pair, the one that is no target."""
+    counts = Counter(at for pair in pairs for at in pair)
+    common = [at for at, number in counts.items() if number == len(pairs)]
+    if len(common) > 1:
+        common = [at for at in common if names[at] != labels]
+        return max(common) if common else None
+    return common[0] if common else None
+
+
+def matrix(sample: Sample, np: Any) -> dict[int, Any]:
+    """The ranks of each column that varies and is nearly whole; the labels come last."""
+    rows = list(sample.kept.values())
+    table = np.array([row.values for row in rows], dtype="float64")
+    columns = [table[:, at] for at in range(table.shape[1])] if table.ndim == 2 else []
+    columns.append(np.array([np.nan if row.label is None else row.label for row in rows], dtype="float64"))
+    found = {}
+    for at, values in enumerate(columns):
+        finite = np.isfinite(values)
+        if finite.sum() < _WHOLE * len(values) or finite.sum() < ENOUGH:
+            continue
+        filled = np.where(finite, values, np.median(values[finite]))
+        if (filled != filled[0]).any():
+            found[at] = ranks(filled, np)
+    return found
+
+
+def ranks(values: Any, np: Any) -> Any:
+    """From 0 on; equal values share the middle of their places."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts + 1) / 2)[places]
+
+
+def correlations(columns: Sequence[Any], np: Any) -> Any:
+    return np.clip(np.corrcoef(np.stack(columns)), -0.999, 0.999)
