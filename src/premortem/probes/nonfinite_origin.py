@@ -40,6 +40,7 @@ class NonFiniteOrigin:
         self.optimizers = optimizers
         self.recent = recent
         self.targets: deque[weakref.ref[torch.Tensor]] = deque(maxlen=8)  # of the last loss calls
+        self.sent_back: list[Callable[[torch.Tensor], None]] = []  # called with a loss that is not finite
         self.cases = 0
         self.microscope_schedule = MicroscopeSchedule(session, models)
         self.divisions = ZeroedDivisions(session, self.microscope_schedule.suspect)
@@ -65,6 +66,8 @@ class NonFiniteOrigin:
         value = float(loss.detach())
         if math.isfinite(value):
             return
+        for heard in self.sent_back:
+            heard(loss)
         self.loss_broken |= by_itself(value, loss)
         self._tell(lambda: self._forward_case(loss, value, at))
 
