@@ -39,7 +39,7 @@ def notations(cells: Mapping[str, Sequence[str]]) -> dict[str, Notation]:
 
 
 class Keys(NamedTuple):
-    """A column by which rows are told apart."""
+    """A column that names each row."""
 
     values: frozenset[str]
     rows: int
