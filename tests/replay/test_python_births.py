@@ -42,6 +42,15 @@ def standard(table):
     return torch.as_tensor(table)
 
 
+def at_once(power):
+    return looked_at(torch.from_numpy(np.log(power)))
+
+
+def stored(raw):
+    kept = raw.astype(np.float16)
+    return looked_at(torch.from_numpy(kept.astype(np.float32)))
+
+
 def hidden(power):
     made = np.log(power)
     made = np.where(power > 0, made, 0.0)
@@ -88,6 +97,16 @@ def test_the_line_and_the_operation(script, function, given, op, line, made):
     assert found is not None
     assert (found.op, found.made) == (op, made)
     assert lines[found.at.line - 1].strip().startswith(line)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_in_the_middle_of_the_statement_that_makes_it(script):
+    births, found = PythonBirths(), []
+    script.looked_at = lambda tensor: found.append(births.origin(tensor))
+    with births:
+        script.at_once(np.array([0.0, 1.0]))
+        script.stored(np.array([1e6, 1.0]))
+    assert [(each.op, each.made) for each in found] == [("log", "-inf"), ("to", "inf")]
 
 
 def test_finite_numbers_have_no_birth(script):

@@ -34,6 +34,7 @@ _INSIDE = 64  # of a list or a dict, so many members are looked at
 _DEEPEST = 3
 _MOST_OPERANDS = 2
 _UNKNOWN: Any = object()
+_RESULT = "the result of"  # a call that cannot be made again
 _OPERATORS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", lambda a, b: a + b),
     ast.Sub: ("sub", lambda a, b: a - b),
@@ -83,6 +84,9 @@ class PythonBirths:
         self._user: dict[CodeType, bool] = {}
         self._known: dict[int, tuple[Any, NonFinite]] = {}  # by identity, with what must stay alive for that
         self._memory: dict[int, NonFinite] = {}  # by address
+        self.running: dict[
+            int, tuple[Statement, dict[str, Any]]
+        ] = {}  # by frame: what it is doing, and with what
         self._looks = 0
         self._before: Any = None
 
@@ -98,7 +102,22 @@ class PythonBirths:
 
     def origin(self, tensor: torch.Tensor) -> NonFinite | None:
         """How the values of this tensor came into being, if that was outside of torch and was seen."""
-        return self._origin(tensor)
+        known = self._origin(tensor)
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to a caller
+        while known is None and frame is not None:
+            if id(frame) in self.running:  # it was made by the statement that is just being executed
+                done, given = self.running[id(frame)]
+                known = self._used(given)
+                if known is None:
+                    found = self._born(frame, done, given, tensor)
+                    known = found if found.op and not found.detail.startswith(_RESULT) else None
+            frame = frame.f_back
+        return known
+
+    def _used(self, given: dict[str, Any]) -> NonFinite | None:
+        """Of what a statement was given: also the owner of a method that it calls, and no more of an object than it names."""
+        known = (self._origin(value) for value in given.values())
+        return next((origin for origin in known if origin is not None), None)
 
     # -- following the script -------------------------------------------------------------
 
@@ -124,8 +143,7 @@ class PythonBirths:
             return
         origin = next((known for value in broken if (known := self._origin(value)) is not None), None)
         if origin is None:
-            used = (given.get(".".join(chain), _UNKNOWN) for chain in done.uses)
-            origin = next((known for value in used if (known := self._origin(value)) is not None), None)
+            origin = self._used(given)
         if origin is None:
             origin = self._born(frame, done, given, broken[0])
         for value in broken:
@@ -207,6 +225,7 @@ class _Followed:
         try:
             if event == "exception":
                 self._open = None
+                self._births.running.pop(id(frame), None)
             elif event in ("line", "return"):
                 self._passed(frame, event, arg)
         except Exception:  # noqa: BLE001 - a bug of ours, or a value that cannot be looked at: the script goes on
@@ -223,16 +242,15 @@ class _Followed:
             if not done.returns or event == "return":
                 self._births.ended(frame, done, given, arg)
             self._open = None
+            self._births.running.pop(id(frame), None)
         if now is not None:
-            self._open = (
-                now,
-                {
-                    ".".join(part): value
-                    for chain in now.uses
-                    for part in {chain[:1], chain}
-                    if (value := resolved(part, frame)) is not _UNKNOWN
-                },
-            )
+            given = {
+                ".".join(part): value
+                for chain in now.uses
+                for part in {chain[:1], chain}
+                if (value := resolved(part, frame)) is not _UNKNOWN
+            }
+            self._open = self._births.running[id(frame)] = (now, given)
 
 
 # --- statements ------------------------------------------------------------------------------
@@ -352,9 +370,7 @@ class Parts:
             return Part(name, f"`{shortened(ast.unparse(value))}`", value.lineno)
         if isinstance(value, ast.Call):
             text = ast.unparse(value.func)
-            return Part(
-                text.rpartition(".")[2], f"the result of `{shortened(ast.unparse(value))}`", value.lineno
-            )
+            return Part(text.rpartition(".")[2], f"{_RESULT} `{shortened(ast.unparse(value))}`", value.lineno)
         return Part()
 
     def _value(self, node: ast.expr) -> Any:
@@ -538,7 +554,9 @@ def address(value: Any) -> int:
     if isinstance(value, torch.Tensor):
         return int(value.data_ptr()) if leaf_of(value) else 0
     held = (
-        getattr(value, "__array_interface__", None) if leaf_of(value) and getattr(value, "ndim", 0) else None
+        getattr(value, "__array_interface__", None)
+        if leaf_of(value) and bool(getattr(value, "ndim", False))
+        else None
     )
     return int(held["data"][0]) if held else 0
 
