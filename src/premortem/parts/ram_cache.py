@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from premortem.amounts import free
 from premortem.parts import randomness, sizes
 from premortem.parts.cache_report import CacheReport
 from premortem.parts.encoded import Encoded, Unfit, encode
@@ -80,7 +81,7 @@ class RamCache(Dataset[Any]):
             raise ValueError(f"RamCache has the policies pinned and lru, not {policy!r}")
         self.source, self.policy, self.transform, self._keys = source, policy, transform, keys
         samples = _length(source, keys)
-        asked, most = sizes.in_bytes(budget), int(FREE_SHARE * sizes.free())
+        asked, most = sizes.in_bytes(budget), int(FREE_SHARE * free())
         self.budget, self._lowered_from = min(asked, most), asked if asked > most else 0
         if self.budget < PAGE:
             raise ValueError(f"RamCache: a budget of {budget} has no room for a single sample")

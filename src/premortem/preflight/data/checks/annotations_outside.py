@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from premortem.amounts import share
 from premortem.preflight.data.data_facts import Annotated, DataFacts, Look, Root
@@ -13,7 +13,7 @@ _CUT = 0.3  # of the spans begin within a word
 _SPACES = 0.05  # of the letters of a text that has words
 
 Box = tuple[float, ...]
-_FORMS = {
+_FORMS: dict[str, Callable[[Box], Box]] = {
     "x, y, width, height": lambda b: (b[0], b[1], b[0] + b[2], b[1] + b[3]),
     "two corners": lambda b: (b[0], b[1], b[2], b[3]),
     "two corners, y first": lambda b: (b[1], b[0], b[3], b[2]),
