@@ -2,6 +2,7 @@ from premortem.amounts import count, some
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.events import Event, FileLoaded, OptimizerStep, RunEnded, StateLoaded
 
+_MOST = 0.5  # of the weights have another shape in the file: a new head is a part of them
 _MANY = 12  # times as many keys on either side: then a few equal names are a coincidence
 
 
@@ -63,6 +64,8 @@ class CheckpointDidNotMatch(Detector):
             yield self._found(event, f"none of its {count(event.given, 'key')} fits")
         elif not event.strict and max(event.would_match, event.renamed) > event.matched:
             yield self._found(event, few)
+        elif file is not None and event.matched - event.aliased < event.reshaped >= _MOST * event.wanted:
+            yield self._reshaped(event, file)
         elif not event.strict and min(event.given, event.wanted) >= _MANY * event.matched:
             yield self._found(event, few, Severity.WARNING)
         elif (
@@ -88,6 +91,21 @@ class CheckpointDidNotMatch(Detector):
             matched=event.matched,
             missing=list(event.missing[:4]),
             unexpected=list(event.unexpected[:4]),
+        )
+
+    def _reshaped(self, event: StateLoaded, file: FileLoaded) -> Finding:
+        self.once(event.key)
+        return self.finding(
+            event,
+            f"`{event.name}.load_state_dict` loaded {event.matched - event.aliased} of {event.wanted} weights: "
+            f"`{file.path.rpartition('/')[2] or 'the file'}` has {event.reshaped} of the others under their names, in other shapes",
+            cause="The checkpoint is that of another model (another width or another number of classes), and what does not fit was left out.",
+            remedy="Build the model with the sizes of the checkpoint, and load it with `strict=True`.",
+            severity=Severity.WARNING,
+            module=event.name,
+            wanted=event.wanted,
+            matched=event.matched,
+            reshaped=event.reshaped,
         )
 
     def _cause(self, event: StateLoaded) -> str:

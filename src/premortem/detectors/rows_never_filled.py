@@ -5,7 +5,7 @@ from premortem.profile.alone import never_filled
 
 
 class RowsNeverFilled(Detector):
-    """Many samples are one number from end to end, and are said to be different things.
+    """Many samples are one number from end to end, and carry different labels.
 
     ## Why it matters
     Nothing can be learnt from a sample that is all zeros, and its label teaches the network a wrong answer to nothing. The rest of the

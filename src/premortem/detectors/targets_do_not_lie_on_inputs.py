@@ -1,4 +1,4 @@
-from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import THRICE, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.events import DataProfiled, Event, RunEnded
 from premortem.profile.facts import Profile
 from premortem.profile.lying import STRAIGHT, is_stored, wrong
@@ -41,7 +41,7 @@ class TargetsDoNotLieOnInputs(Detector):
             augmented = is_augmented(profile.versions)
             if is_stored(profile):
                 del self._waiting[name]  # targets-stored-turned says it
-            elif augmented or isinstance(event, RunEnded) or self.times(name) >= TWICE:
+            elif augmented or isinstance(event, RunEnded) or is_over(profile, self.times(name)):
                 del self._waiting[name]
                 if self.once(name):
                     yield self._found(event, profile)
@@ -58,3 +58,8 @@ class TargetsDoNotLieOnInputs(Detector):
             turned=number,
             straight=straight,
         )
+
+
+def is_over(profile: Profile, times: int) -> bool:
+    """Nothing will come of waiting: all samples came several times, or there is no end to them."""
+    return profile.rows > THRICE * profile.length if profile.length else times >= TWICE

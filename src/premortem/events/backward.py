@@ -244,6 +244,15 @@ class Underflowed(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class DecayLost(Event):
+    """Numbers that a script averages by itself were multiplied by nearly 1, and rounding put nearly all of them back."""
+
+    origin: NonFinite
+    factor: float
+    share: float  # of the numbers, that are the same as before
+
+
+@dataclass(slots=True, kw_only=True)
 class WeightsBroken(Event):
     """A parameter is not finite, although neither the loss nor a gradient has shown it."""
 

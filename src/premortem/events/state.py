@@ -25,6 +25,10 @@ class StateLoaded(Event):
     taken_at: int | None = None  # step at which this state dict was taken from the module
     rewritten: bool = False  # its memory was written since then: by a step, or by loading something else
     renamed: int = 0  # unexpected keys whose shapes are, one by one, those of the missing keys
+    reshaped: int = (
+        0  # weights that the file has under their names, in other shapes, and that were not loaded
+    )
+    empty: tuple[str, ...] = ()  # weights that end in rows of zeros
     entry: str = ""  # an entry of what was given that is itself a state dict and fits better
     parameters: tuple[int, ...] = ()  # keys of (some of) the target's parameters
     nonfinite: tuple[str, ...] = ()

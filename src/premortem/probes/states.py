@@ -24,6 +24,10 @@ from premortem.probes.state_names import best_prefix, fitting_entry
 _MOST_TAKEN = 4096  # state dicts that are still in memory
 _RELATED = 0.5  # correlation, over 64 weights, above which weights have something to do with each other
 
+_ROWS = 8  # of a weight, of which some may be empty
+_LARGEST = 1 << 26  # elements
+_EMPTY = 0.1  # of the rows: one row of zeros is that of the padding
+
 
 class States:
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
@@ -32,6 +36,7 @@ class States:
         self.flags = FirstUseFlags(session)
         self.loaded = session.loaded  # parameter keys that came from a state dict
         self._filled_at = -1  # last step at which a checkpoint was read into memory that models own
+        self._shapes: dict[str, Any] = {}  # of the tensors in the file that was read last, by name
         self.files = 0  # files read so far: weights may have come from them by hand
         # first tensor of a state dict -> step at which it was taken; a shallow copy holds the same tensor
         self._taken: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}  # ... and its version then
@@ -138,6 +143,12 @@ class States:
             aliased=len(aliased),
             taken_at=taken_at,
             rewritten=not filled and self._rewritten(state),
+            reshaped=sum(
+                name in self._shapes and self._shapes[name] != shape(own[name])
+                for name in own
+                if name not in fits or name in aliased
+            ),
+            empty=tuple(name for name in fits if name not in aliased and half_empty(state[name]))[:8],
             renamed=renamed([shape(own[n]) for n in missing], [shape(state[n]) for n in unexpected]),
             parameters=tuple(keys.of(p) for _, p in zip(range(64), module.parameters(), strict=False)),
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
@@ -234,6 +245,7 @@ class States:
 
     def _file_loaded(self, note: Any, result: Any, source: Any = None, *args: Any, **kwargs: Any) -> None:
         self.files += 1
+        self._shapes = shapes_held(result)
         keys = tuple(str(key) for key in result)[:64] if isinstance(result, Mapping) else ()
         self.session.emit(
             FileLoaded(
@@ -397,6 +409,31 @@ def tensors_held(thing: Any, depth: int = 0) -> int:
         return 0
     values = thing.values()
     return sum(isinstance(v, torch.Tensor) for v in values) + sum(tensors_held(v, depth + 1) for v in values)
+
+
+def shapes_held(thing: Any, depth: int = 0) -> dict[str, Any]:
+    if not isinstance(thing, Mapping) or depth > 1:
+        return {}
+    found = {str(name): shape(v) for name, v in thing.items() if isinstance(v, torch.Tensor)}
+    for value in thing.values():
+        found.update(shapes_held(value, depth + 1))
+    return found
+
+
+def half_empty(value: Any) -> bool:
+    """Whether a weight ends in many rows of zeros, and begins with others: it was not written to its end."""
+    if (
+        not isinstance(value, torch.Tensor)
+        or value.dim() < 2
+        or len(value) < _ROWS
+        or value.numel() > _LARGEST
+    ):
+        return False
+    if value.device.type != "cpu" or value.layout != torch.strided or not value.is_floating_point():
+        return False
+    zero = (value.detach() == 0).reshape(len(value), -1).all(1)
+    tail = int(zero.flip(0).long().cumprod(0).sum())
+    return _EMPTY * len(value) <= tail == int(zero.sum()) < len(value)
 
 
 def path_of(thing: Any) -> str:

@@ -20,6 +20,7 @@ from premortem.probes.session import Session
 
 _MOST_FILES = 1000
 _MOST_BYTES = 1_000_000  # of one file
+_BY_PREFIX = ("startswith", "removeprefix")
 _WORDS = (b"environ", b"getenv", b"Settings")
 # `$NAME`, `${NAME}`, `${NAME:-default}`, and what OmegaConf, Lightning and pyyaml-env-tag write.
 _PUT_IN = re.compile(
@@ -55,7 +56,8 @@ def asked_for(path: str, text: bytes, set_here: dict[str, str]) -> Iterator[Vari
     if len(text) > _MOST_BYTES or not any(word in text for word in _WORDS):
         return
     # Parsing a large project takes a second, and hardly a file of it names a variable that is set.
-    if b"Settings" not in text and not any(name.encode() in text for name in set_here):
+    by_prefix = b"startswith" in text or b"removeprefix" in text
+    if b"Settings" not in text and not by_prefix and not any(name.encode() in text for name in set_here):
         return
     try:
         tree = ast.parse(text)
@@ -99,6 +101,11 @@ def names_in(tree: ast.AST, set_here: dict[str, str]) -> Iterator[tuple[str, int
             if id(node) in written or node.value not in set_here:
                 continue
             yield node.value, node.lineno
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _BY_PREFIX and node.args:
+            # `for name, value in os.environ.items(): if name.startswith("APP_"): ...`
+            start = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            if isinstance(start, str) and len(start) > 1 and start == start.upper():
+                yield from ((name, node.lineno) for name in set_here if name.startswith(start))
         elif isinstance(node, ast.ClassDef) and any("Settings" in ast.unparse(base) for base in node.bases):
             prefix = next((p for p in prefixes(node)), "")
             for field in node.body:

@@ -305,7 +305,7 @@ def collapsed(profile: Profile) -> Column | None:
 
 
 def never_filled(profile: Profile) -> Blank | None:
-    """Rows of nothing that are too many to be a few that failed, and are said to be different things."""
+    """Rows of nothing that are too many to be a few that failed, and carry different labels."""
     found = profile.blank
     if found is None or profile.beside or profile.sampled < ENOUGH:
         return None

@@ -41,10 +41,14 @@ def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated 
     strong = np.maximum(np.abs(here), np.abs(there)) > _STRONG
     broken = strong & (apart > _SURE) & (np.abs(here - there) > _LOST)
     pairs = [(a, b) for a in range(len(used)) for b in range(a) if broken[a, b]]
-    blamed = culprit(pairs, [names[at] for at in used], labels)
-    if blamed is None:
+    # Of a single pair either may be the one: that without which all others agree.
+    agreeing = {
+        one: [apart[a, b] < _CHANCE for a in range(len(used)) for b in range(a) if one not in (a, b)]
+        for one in culprits(pairs, [names[at] for at in used], labels)
+    }
+    if not agreeing:
         return None
-    rest = [apart[a, b] < _CHANCE for a in range(len(used)) for b in range(a) if blamed not in (a, b)]
+    blamed, rest = max(agreeing.items(), key=lambda found: sum(found[1]))
     if len(rest) < _COLUMNS - 1 or sum(rest) < _AGREE * len(rest):
         return None
     a, b = max(pairs, key=lambda pair: float(apart[pair]))
@@ -59,14 +63,11 @@ def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated 
     )
 
 
-def culprit(pairs: Sequence[tuple[int, int]], names: Sequence[str], labels: str) -> int | None:
-    """The column that all broken pairs have in common; of a single pair, the one that is no target."""
+def culprits(pairs: Sequence[tuple[int, int]], names: Sequence[str], labels: str) -> list[int]:
+    """The columns that all broken pairs have in common; of a single pair, not the target."""
     counts = Counter(at for pair in pairs for at in pair)
     common = [at for at, number in counts.items() if number == len(pairs)]
-    if len(common) > 1:
-        common = [at for at in common if names[at] != labels]
-        return max(common) if common else None
-    return common[0] if common else None
+    return [at for at in common if names[at] != labels] if len(common) > 1 else common
 
 
 def matrix(sample: Sample, np: Any) -> dict[int, Any]:

@@ -52,7 +52,7 @@ class Sample:
         self.repeated = 0
         self.contradicting = 0
         self.blank = 0  # rows that are one number from end to end
-        self.blank_labels: Counter[float] = Counter()  # ... and what they are said to be
+        self.blank_labels: Counter[float] = Counter()  # ... and their labels
         self.fill: Counter[int] = Counter()  # tokens that are the most frequent of their batch, how often,
         self.fill_runs: Counter[int] = Counter()  # how often one of them begins or ends within a row,
         self.fill_short: Counter[int] = Counter()  # and how often a few stand between others

@@ -25,7 +25,14 @@ RAISED = replace(LOADED, strict=True, error="Error(s) in loading state_dict for 
 
 EVENTS: list[Event] = [FILE, LOADED, STEP]
 
+FITTING = replace(LOADED, given=1, matched=1, unexpected=(), would_match=0)
+OTHER_WIDTH: list[Event] = [replace(FILE, tensors=6), replace(FITTING, reshaped=5), STEP]
+
 HEALTHY: list[list[Event]] = [
+    # only the embedding, on purpose: the others would have fitted
+    [replace(FILE, tensors=6), FITTING, STEP],
+    # a new head
+    [replace(FILE, tensors=6), replace(FITTING, given=4, matched=4, reshaped=2), STEP],
     [FILE, replace(LOADED, strict=True, matched=6, missing=(), unexpected=(), would_match=0), STEP],
     # a backbone under a new head
     [

@@ -170,6 +170,18 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Numbers of rows that are off by one: labels against their samples, edges against what they join."""
+
+    what: str  # "labels", "edges"
+    path: str
+    other: str
+    step: int
+    here: float  # how well they go together as they are
+    there: float  # ... once they are moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
     """One dataset on the disk."""
 
@@ -202,6 +214,7 @@ class Root:
     ] = ()  # folders that are links, and the folder of this root where they end
     described: tuple[FileFacts, ...] = ()  # texts, and what the script keeps for its next run
     stored: tuple[Stored, ...] = ()
+    moved: tuple[Moved, ...] = ()
     twice: tuple[
         tuple[str, str, int, int], ...
     ] = ()  # two files of one split, samples in both, samples of the second
@@ -285,6 +298,8 @@ class DataFacts:
     names: frozenset[str] = frozenset()  # every word of the script's code
     sorts: bool = False  # it takes files in the order of their names
 
+    drops_commas: bool = False  # it takes commas in numbers for marks between thousands
+    truths: frozenset[str] = frozenset()  # columns of which the code asks whether their text is true
     permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 
     def reads(self, path: str) -> bool:

@@ -13,6 +13,7 @@ from premortem.preflight.data import (
     given,
     layout,
     lookalikes,
+    moves,
     names,
     pairs,
     pool,
@@ -98,6 +99,7 @@ def look_at(
         links=tuple(tree.links),
         described=tuple(_described(tree, keeps)),
         stored=tuple(_stored(tree, sound)),
+        moved=tuple(moves.moved(tree)),
         twice=tuple(copies.twice(every, splitting)),
     )
     return root, missing

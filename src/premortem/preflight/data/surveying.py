@@ -122,6 +122,8 @@ def _part(
         ),
         sorts=any(map(sorts_names, trees)),
         permutes=any(map(permutes, trees)),
+        truths=frozenset(name for tree in trees for name in truths(tree)),
+        drops_commas=any(map(drops_commas, trees)),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
@@ -145,6 +147,39 @@ def sorts_names(tree: ast.AST) -> bool:
         and any(part in ast.unparse(node) for part in ("glob(", "iterdir(", "listdir(", "scandir("))
         for node in ast.walk(tree)
     )
+
+
+def truths(tree: ast.AST) -> Iterator[str]:
+    """`bool(row["smoker"])`, `1 if row["smoker"] else 0`."""
+    for node in ast.walk(tree):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "bool":
+            asked = node.args[:1]
+        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            asked = [node.test]
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            asked = [node.operand]
+        for each in asked:
+            if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant):
+                yield str(each.slice.value)
+
+
+def drops_commas(tree: ast.AST) -> bool:
+    """`cell.replace(",", "")`, or `thousands=","`, and nothing that turns a comma into a point."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    replaced = {
+        tuple(a.value for a in c.args[:2] if isinstance(a, ast.Constant))
+        for c in calls
+        if isinstance(c.func, ast.Attribute) and c.func.attr == "replace"
+    }
+    said = {
+        (word.arg, word.value.value)
+        for c in calls
+        for word in c.keywords
+        if isinstance(word.value, ast.Constant)
+    }
+    turned = (",", ".") in replaced or ("decimal", ",") in said
+    return not turned and ((",", "") in replaced or ("thousands", ",") in said)
 
 
 def permutes(tree: ast.AST) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from premortem.preflight.data import names
+from premortem.preflight.data.cells import Keys, Notation, keys, notations
 from premortem.preflight.data.sentences import words_in
 from premortem.preflight.data.times import Times, times_in
 from premortem.profile import arrays
@@ -44,6 +45,8 @@ class Table:
     )  # columns of numbered words, in their order
     # Columns of numbers from 0 on: how many are above 0, and the fewest that make nearly all of the sum.
     carried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    notations: Mapping[str, Notation] = field(default_factory=dict)  # columns of numbers with commas
+    keys: Mapping[str, Keys] = field(default_factory=dict)  # columns by which tables are joined
     series: str = ""  # the dataset that it is a split of
     split: str = ""
 
@@ -96,6 +99,8 @@ def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") 
         broken=broken,
         times=times_in(cells, numbers) if every == 1 else {},
         carried=carried_in(numbers),
+        notations=notations(cells),
+        keys=keys(cells) if every == 1 else {},
         words=words_in({name: column for name, column in cells.items() if name not in numbers}),
         sample=sample,
     )

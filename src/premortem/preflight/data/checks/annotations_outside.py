@@ -98,7 +98,7 @@ class AnnotationsOutside(Check):
         cut = [s for s in spaced if is_cut(s[0], s[1])]
         for odd, of, what in (
             (beyond, every, "lie beyond the end of their text"),
-            (other, [s for s in every if s[3]], "do not hold the words that are said to be there"),
+            (other, [s for s in every if s[3]], "do not hold the words that the file has for them"),
             (cut if len(cut) >= _CUT * len(spaced) else [], spaced, "begin in the middle of a word"),
         ):
             if odd and len(odd) >= _SHARE * len(of):

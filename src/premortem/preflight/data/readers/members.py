@@ -73,7 +73,7 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
     table = tables.of_images(images, relative, sum(folders.values()))
     if table is not None:
         found.append(table)
-    named = [n for n in noted.values() if 2 <= len(n) <= 300]
+    named = [n for n in noted.values() if len(n) <= 300]
     classes = classes or (named[0] if len(named) == 1 else Counter())
     counted = classes or (folders if 2 <= len(folders) <= 300 else Counter())
     if counted:

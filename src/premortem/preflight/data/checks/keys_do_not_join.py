@@ -1,0 +1,115 @@
+from collections.abc import Iterator
+from itertools import permutations
+
+from premortem.amounts import share
+from premortem.preflight.data.cells import Keys, plain
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.tables import Table
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+
+_FEWEST = 20  # keys
+_FOUND = 0.98  # of the keys, once they are written alike: then the tables are meant to be joined
+_LOST = 0.05  # of them are not found as they are
+_POWERS = 0.05  # of the keys
+_ONE = 0.6  # of the rows have a key of their own: a list with one row for each, and no list of events
+_TWICE = 0.03  # of its rows repeat a key
+
+
+class KeysDoNotJoin(Check):
+    """Two tables are joined by a key that is written in two ways, has lost digits, or stands twice in the list that is looked up.
+
+    ## Why it matters
+    A row without a partner gets a default, and a key that stands twice gets the row that was read last. Columns are filled, and
+    belong to nothing, or to another.
+
+    ## Usual causes
+    A spreadsheet that took a code for a number: `00712` became 712, 712 became 712.0, a long number 1.2E+12. A list that was
+    appended to itself.
+
+    ## What to do
+    Keep keys as texts everywhere (`dtype=str`), and stop when a key is not found.
+
+    ## When it stays silent
+    When hardly any key differs, when keys do not meet even once they are written alike, and when the script brings keys into one form.
+    """
+
+    card = Card(
+        "PM629",
+        "keys-do-not-join",
+        "data-order",
+        Severity.WARNING,
+        explains=("constant-column", "columns-differ-between-files", "column-of-other-rows"),
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        changes = bool(
+            {word.rpartition(".")[2] for word in facts.names} & {"zfill", "lstrip", "rjust", "to_numeric"}
+        )
+        for root in facts.roots:
+            tables = [t for t in root.tables if "=" not in t.part and t.keys]
+            seen: set[tuple[str, str]] = set()
+            for table in tables:
+                for column, found in table.keys.items():
+                    if found.powers >= max(3, _POWERS * found.rows) and facts.uses(table, column):
+                        seen.add((table.path, column))
+                        yield self._powers(root, table, column, found)
+            for table, listed in permutations(tables, 2):
+                for column, found, known in shared(table, listed):
+                    if {(table.path, column), (listed.path, column)} & seen:
+                        continue
+                    finding = self._join(root, table, listed, column, found, known, changes)
+                    if finding is not None:
+                        seen |= {(table.path, column), (listed.path, column)}
+                        yield finding
+
+    def _powers(self, root: Root, table: Table, column: str, found: Keys) -> Finding:
+        return self.finding(
+            f"`{shown(root.name)}`: {found.powers:,} keys in `{shown(column)}` of `{shown(table.shown)}` are written as powers of ten, such as "
+            f"`{next(v for v in sorted(found.values) if 'e' in v.lower())}`: their last digits are lost",
+            cause="A spreadsheet or a float took the ids for numbers: several keys became one, and do not match their partners.",
+            remedy="Export the keys as texts, and read them with `dtype=str`.",
+            file=shown(table.path),
+            column=column,
+        )
+
+    def _join(
+        self, root: Root, table: Table, listed: Table, column: str, found: Keys, known: Keys, changes: bool
+    ) -> Finding | None:
+        lost = found.values - known.values
+        bare = {plain(value) for value in known.values}
+        near = {value for value in lost if plain(value) in bare}
+        matched = len(found.values) - len(lost) + len(near)
+        if not changes and len(near) >= _LOST * len(found.values) and matched >= _FOUND * len(found.values):
+            one = min(near)
+            other = next(value for value in sorted(known.values) if plain(value) == plain(one))
+            return self.finding(
+                f"`{shown(root.name)}`: {len(lost):,} of {len(found.values):,} keys in `{shown(column)}` of `{shown(table.shown)}` "
+                f"({share(len(lost), len(found.values))}) are not in `{shown(listed.shown)}`, and {len(near):,} of them are once they are "
+                f"written alike: `{shown(one)}` and `{shown(other)}`",
+                cause="The ids have another type in one of the tables: zeros in front were dropped, or they became floats. The join finds no "
+                "partner for these rows.",
+                remedy="Keep keys as texts in both tables, and stop when one is not found.",
+                file=shown(table.path),
+                column=column,
+            )
+        own = len(known.values)
+        repeated = known.rows - own
+        one_each = len(found.values) == found.rows and found.values <= known.values
+        if one_each and own >= _ONE * known.rows and repeated >= max(3, _TWICE * known.rows):
+            return self.finding(
+                f"`{shown(root.name)}`: {repeated:,} rows of `{shown(listed.shown)}` repeat a key of `{shown(column)}` that stands there "
+                f"already, while `{shown(table.shown)}` has each key once",
+                cause="The list that is looked up has duplicate ids: the row that was read last replaces the others, and belongs to another sample.",
+                remedy="Make the keys of the list unique, and stop when one comes twice.",
+                file=shown(listed.path),
+                column=column,
+            )
+        return None
+
+
+def shared(table: Table, listed: Table) -> Iterator[tuple[str, Keys, Keys]]:
+    for column, found in table.keys.items():
+        known = listed.keys.get(column)
+        if known is not None and min(len(found.values), len(known.values)) >= _FEWEST:
+            yield column, found, known
