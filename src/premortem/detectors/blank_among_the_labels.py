@@ -6,7 +6,7 @@ class BlankAmongTheLabels(Detector):
     """A label of `ctc_loss` is the blank: one symbol of the alphabet can never be written.
 
     ## Why it matters
-    The blank means that a place has no symbol, and is taken out of what is read. A symbol that has its number is
+    The blank means that there is nothing at a place, and is taken out of what is read. A symbol that has its number is
     taken out with it, and the alignments of all others are wrong.
 
     ## Usual causes
