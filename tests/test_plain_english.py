@@ -86,6 +86,20 @@ def test_pages_of_units_do_without_riddles_and_habits():
     assert not [code for code, page in pages.items() if RIDDLES.search(page) or HABITS.search(page)]
 
 
+def test_pages_written_by_hand_do_without_the_habits():
+    """But for the rule itself, which lists the words in italics."""
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "units"]
+    found = []
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *pages]:
+        lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+        found += [
+            f"{page.relative_to(ROOT)}:{n}"
+            for n, line in lines
+            if HABITS.search(re.sub(r"\*\w+\*", "", line))
+        ]
+    assert found == []
+
+
 def test_the_glossary_has_one_meaning_for_each_word():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("### Glossary")[2]
     words = re.findall(r"(?m)^\| ([a-z]+) \|", text)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ SCREENS = {"desk": (1280, 900), "phone": (390, 844)}
 KEPT = (
     "report-desk-light report-phone-dark list-desk-light live-desk-dark comparison-desk-light why-desk-light"
 ).split()
+# All plots that can be seen, also where the machine is busy.
+DRAWN = """() => [...document.querySelectorAll('.plot')].every(
+    plot => plot.childElementCount || plot.getBoundingClientRect().top > innerHeight || plot.getBoundingClientRect().bottom < 0)"""
 SCRIPT = """import sys
 import time
 
@@ -83,6 +86,7 @@ def main() -> int:
 
 
 def pictures(home: Path, target: Path) -> Iterator[tuple[str, Path]]:
+    from playwright.sync_api import TimeoutError as PlaywrightTimeout
     from playwright.sync_api import sync_playwright
 
     (home / "train.py").write_text(SCRIPT)
@@ -115,7 +119,9 @@ def pictures(home: Path, target: Path) -> Iterator[tuple[str, Path]]:
                     page.goto(address)
                     for name, where in pages.items():
                         page.goto(where)
-                        page.wait_for_timeout(1500)  # until all plots are drawn
+                        page.wait_for_timeout(1500)
+                        with suppress(PlaywrightTimeout):  # below the window nothing may be drawn at all
+                            page.wait_for_function(DRAWN, timeout=20_000)
                         path = target / f"{name}-{size}-{scheme}.png"
                         page.screenshot(path=path)
                         yield path.stem, path

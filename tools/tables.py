@@ -127,7 +127,7 @@ def checkpoints(result: dict[str, Any]) -> str:
         (
             f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
             f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
-            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
+            f"a word; premortem reported {loads['told']}, and the rest raised or lay in bytes that nothing reads."
         ),
         f"The last good checkpoint survived {survived}.",
         (
@@ -159,7 +159,7 @@ def kills(result: dict[str, Any]) -> str:
     return (
         f"Killed with SIGKILL while it saved, `{alone['way']}` left a torn file {alone['torn']} of {alone['kills']} times, "
         f"`premortem run` {watched['torn']} of {watched['kills']} times. {flips['caught']} of {flips['flips']} flipped bits in saved files "
-        f"were told (`python bench/checkpoints.py`)."
+        f"were reported (`python bench/checkpoints.py`)."
     )
 
 
@@ -491,6 +491,9 @@ EXAM = {
     "closed-4": "74 after those repairs, at first sight",
     "open-5": "the open half of 39 more, at first sight; rules were repaired on it afterwards",
     "closed-5": "the closed half of the 39, at first sight after those repairs",
+    "open-6": "the open half of 67 more, at first sight; rules were repaired on it afterwards",
+    "closed-6": "the closed half of the 67, at first sight after those repairs; then repaired on it too",
+    "closed-7": "27 more after that, at first sight",
 }
 
 

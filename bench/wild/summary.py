@@ -119,7 +119,7 @@ def page(result: dict[str, Any]) -> str:
         ("... that took effect", "planted"),
         ("... ... found", "found"),
         ("... ... named first", "first"),
-        ("step at which it was said, median", "median_step"),
+        ("step at which it was reported, median", "median_step"),
     ):
         lines.append(f"| {label} | {opened[key]} | {closed[key]} |")
     both = (opened, closed)

@@ -1,7 +1,10 @@
-"""Numbers, sizes, times and lists of names as a person reads them."""
+"""Numbers, sizes, times and lists of names as a person reads them; the memory that there is."""
 
 import os
+import re
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -63,3 +66,35 @@ def roughly(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def free() -> int:
+    """What can be had without swapping, also inside a container."""
+    found = [_of_the_machine()]
+    for folder, limit, used in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        try:
+            most, now, stat = ((Path(folder) / name).read_text() for name in (limit, used, "memory.stat"))
+            reclaimable = re.search(r"^(?:total_)?inactive_file (\d+)", stat, re.MULTILINE)  # the page cache
+            found.append(max(0, int(most) - int(now) + int(reclaimable[1] if reclaimable else 0)))
+        except (OSError, ValueError):  # no container, or one without a limit ("max")
+            continue
+    return min(found)
+
+
+def peak() -> int:
+    """The most memory that this process has had."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _of_the_machine() -> int:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    found = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

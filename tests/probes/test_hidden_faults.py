@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, kl_divergence
 
+from premortem.events import LossTested
 from tests.heard import hearing
 
 
@@ -216,3 +217,18 @@ def initialised(length: float) -> list[tuple[str, str, str]]:
 def test_a_weight_that_was_never_finite_behind_a_mask():
     assert "weights-not-finite" in {name for name, _, _ in initialised(0.0)}
     assert initialised(1.0) == []
+
+
+def test_a_loss_that_was_sent_back_is_not_one_that_the_script_left_out():
+    with hearing() as (events, _):
+        encoder, head = nn.Linear(4, 4, bias=False), nn.Linear(4, 1)
+        optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.0)
+        for step in range(8):
+            x = torch.zeros(4, 4) if step % 3 == 2 else torch.rand(4, 4)
+            h = encoder(x)  # two models, so that one is called while the last loss is still in its variable
+            loss = head(h / h.abs().sum(1, keepdim=True)).pow(2).mean() / 2
+            optimizer.zero_grad()
+            (loss * 2).backward()
+            if step % 3 != 2:
+                optimizer.step()
+        assert not [event for event in events if isinstance(event, LossTested)]

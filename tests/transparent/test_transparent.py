@@ -32,6 +32,7 @@ SLOW = {
     "segfault",
     "killed_by_abort",
     "signal_handler",
+    "shadowed_statistics",
 }
 WATCHED = ["-m", "premortem", "run", "--quiet"]
 
@@ -81,18 +82,19 @@ def compared(source: Path, words: list[str], tmp_path: Path, *, real: bool) -> N
     assert watched == plain
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
+def tried(paths: list[Path]) -> list[object]:
+    return [
         pytest.param(path, id=path.stem, marks=[pytest.mark.exhaustive] if path.stem in SLOW else [])
-        for path in SCRIPTS
-    ],
-)
+        for path in paths
+    ]
+
+
+@pytest.mark.parametrize("script", tried(SCRIPTS))
 def test_a_script_is_the_same(script, tmp_path):
     compared(script, [script.name, "first", "--second"], tmp_path, real=script.stem in REAL)
 
 
-@pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("project", tried(PROJECTS))
 def test_a_project_is_the_same(project, tmp_path):
     words = (project / "command").read_text().split()
     compared(project, words, tmp_path, real=project.name in REAL)

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def spirals(samples, seed):
-    """Points on three noisy arms, to be told apart."""
+    """Points on three noisy arms, to be separated."""
     draw = torch.Generator().manual_seed(seed)
     arm = torch.randint(3, (samples,), generator=draw)
     along = torch.rand(samples, generator=draw)

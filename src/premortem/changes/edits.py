@@ -136,6 +136,7 @@ def clipping_edits(
     """The threshold of clipping, in a call of torch's, in a method of an accelerator's, or in what a Trainer is built with."""
     direct = argument_edits(source, names, 1, new)
     edits = list(direct.edits) if direct is not None else []
+    others: list[tuple[ast.Call, str, int | None]]
     others = [(call, names[name], 1) for name in names for call in source.calls_to(name)]
     others += [(call, "gradient_clip_val", None) for call in source.calls_to("Trainer")]
     for call, keyword, position in others:

@@ -118,6 +118,7 @@ _CHARGES = (
     Charge("PM556", effects=(DroppedResult,)),
     Charge("PM557", ("graphs-kept-alive",)),
     Charge("PM558", ("shapes-do-not-fit",), (_crash("RuntimeError"),)),
+    Charge("PM559", ("scheduler-before-optimizer",)),
     Charge("PM560", ("learning-rate-not-a-number",)),
     Charge("PM562", effects=(OptimizerRuns,)),
     Charge("PM563", effects=(PartsOfOneDataset,)),

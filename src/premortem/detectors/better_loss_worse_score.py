@@ -105,5 +105,5 @@ def falls(values: list[float], to: float) -> bool:
     # What has fallen to the ground stays there: pairs that differ by less than a small part of the fall decide nothing.
     decided = [a > b for a, b in pairs if abs(a - b) > ALIKE * (first - last)]
     trend = (2 * sum(decided) - len(decided)) / max(1, len(decided))
-    steady = trend >= STEADY and len(decided) >= len(pairs) / 3
+    steady = trend >= STEADY and len(decided) >= len(values)  # one lucky line at the start is no fall
     return steady and last < first - (1 - to) * abs(first)

@@ -6,7 +6,7 @@ class BlankAmongTheLabels(Detector):
     """A label of `ctc_loss` is the blank: one symbol of the alphabet can never be written.
 
     ## Why it matters
-    The blank means that nothing is said at a place, and is taken out of what is read. A symbol that has its number is
+    The blank means that a place has no symbol, and is taken out of what is read. A symbol that has its number is
     taken out with it, and the alignments of all others are wrong.
 
     ## Usual causes
@@ -25,7 +25,7 @@ class BlankAmongTheLabels(Detector):
             yield self.last_word(
                 event,
                 f"{event.blanks} of {event.labels} labels given to `ctc_loss` are {event.blank}, which is the blank",
-                cause="The blank is no symbol: alignments skip it, and it is never read.",
+                cause="The blank stands for silence: alignments skip it, and it is never read.",
                 remedy=f"Number the symbols so that none of them is {event.blank}, or pass another `blank`.",
                 certainty=Certainty.PROVED,
                 blank=event.blank,

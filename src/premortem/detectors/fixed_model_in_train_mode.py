@@ -5,7 +5,7 @@ from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, 
 from premortem.detectors.shared.models import Models
 from premortem.events import Custody, Event, Forward, StateLoaded, WeightsSeen
 
-STEPS = 64  # in which it was called one after the other: twice what lies between two looks at its weights
+STEPS = 128  # one after the other: a judge may be trained alone for a hundred, while the maker waits
 SAMPLED = 3  # passes in one step: more are averaged on purpose (Monte Carlo dropout)
 
 

@@ -56,6 +56,9 @@ class LossCall(Event):
     input_spread: float | None = None
     target_spread: float | None = None
     target_grad: bool = False  # gradients flow into the target
+    promised: bool = (
+        False  # the target is a number plus a factor times a model's output, with the graph of that
+    )
     parameters: tuple[int, ...] = ()  # keys that its result leads to: in the first audited steps of a line
     identical: bool = False  # input and target are the same numbers, to the last bit, and not all one number
     log_target: bool = False  # of kl_div
@@ -238,6 +241,15 @@ class Underflowed(Event):
 
     origin: NonFinite
     value: float  # of the loss
+
+
+@dataclass(slots=True, kw_only=True)
+class DecayLost(Event):
+    """Numbers that a script averages by itself were multiplied by nearly 1, and rounding put nearly all of them back."""
+
+    origin: NonFinite
+    factor: float
+    share: float  # of the numbers, that are the same as before
 
 
 @dataclass(slots=True, kw_only=True)

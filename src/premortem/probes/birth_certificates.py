@@ -58,6 +58,14 @@ class BirthCertificates:
         event.made = "nothing but 0"
         return event
 
+    def decay(self, done: Executed, factor: float) -> NonFinite:
+        """It was to make numbers smaller by so little that they stayed as they were."""
+        op, kind = done.kind.op, short(done.broken[0].dtype)
+        found = operation_words.Birth(op, f"{op} of {kind} numbers, times {factor:g},")
+        event = self._certificate("forward", found, here(), done.broken[0], operands=shown(done.operands))
+        event.made, event.rows, event.samples = "no difference", (), 0
+        return event
+
     def _update(self, done: Executed, place: Place) -> NonFinite:
         beside = done.beside()
         found = operation_words.forward_words(done.kind.op, beside, infinite=done.makes != "nan")

@@ -1,7 +1,7 @@
 """What a module keeps of one batch and uses for the next: found by running it twice, and by looking whether it is reset.
 
 model(x)            self.hidden = h           an experiment runs it twice on x: the answers differ, and `hidden` is what changed
-model(next x)       is `hidden` still h?      then nobody resets it between two batches
+model(next x)       is `hidden` still h?      then nothing resets it between two batches
 """
 
 from __future__ import annotations

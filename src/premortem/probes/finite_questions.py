@@ -39,6 +39,7 @@ class Questions:
             self.session.layer(torch, name, self._wrap)
             self.session.layer(torch.Tensor, name, self._wrap)
         self.models.on_call.append(self._called)
+        self.origin.sent_back.append(self._sent_back)
 
     def _wrap(self, original: Any) -> Any:
         session = self.session
@@ -81,6 +82,11 @@ class Questions:
             loss = broken_loss()
             if loss is not None and (self._last is None or self._last() is not loss):
                 self._tell(loss, float(loss.detach()))
+
+    def _sent_back(self, loss: torch.Tensor) -> None:
+        """It was used. Until the next one is computed it stays in its variable, where `_called` would find it."""
+        held = broken_loss()
+        self._last = weakref.ref(held if held is not None else loss)
 
     def _tell(self, loss: torch.Tensor, value: float) -> None:
         at = user_site()

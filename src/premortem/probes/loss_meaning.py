@@ -32,6 +32,8 @@ _PASSING = frozenset("View UnsafeView Reshape ReshapeAlias Expand Clone ToCopy N
 # What a sum of log-probabilities, and a centred and scaled error, are made with.
 _LINEAR = REARRANGING | frozenset("Sub Rsub Neg Div Mul".split())
 _ADDING = _LINEAR | frozenset("Add Sum Mean".split())
+# What stands between the values of all actions and the value of one of them.
+_CHOOSING = REARRANGING | frozenset("Mul Max Amax Min Minimum Gather Index TakeAlongDim Neg Sub".split())
 _PICKING = frozenset("Gather Index Select TakeAlongDim IndexSelect".split())
 
 
@@ -256,6 +258,24 @@ def _normalised(node: Any) -> bool:
     return name == "Sub" and any(
         child is not None and name_of(child) == "Logsumexp" for child, _ in node.next_functions
     )
+
+
+def promises(target: torch.Tensor) -> bool:
+    """A target of the form number + factor * output of a model, with the graph of that output: what comes now, and what is
+    expected of the rest."""
+    for node in _below(target.grad_fn, REARRANGING) if target.grad_fn is not None else ():
+        live = [child for child, _ in node.next_functions if child is not None]
+        if name_of(node) == "Add" and len(live) == 1 and len(node.next_functions) == 2:
+            path = list(_below(live[0], _CHOOSING))
+            weighed = any(name_of(each) == "Mul" and _constant(each) for each in path)
+            if weighed and any(is_output(each) for each in path):
+                return True
+    return False
+
+
+def _constant(node: Any) -> bool:
+    """A product with a number, or with one for each row."""
+    return sum(child is not None for child, _ in node.next_functions) == 1
 
 
 def _error(start: Any) -> bool:

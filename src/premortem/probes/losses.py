@@ -12,6 +12,7 @@ from torch.nn import functional
 from premortem.events import Aligned, LossCall, Site
 from premortem.probes.graph import leads_to, maker
 from premortem.probes.label_information import Pairs
+from premortem.probes.loss_meaning import promises
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
@@ -162,6 +163,7 @@ class Losses:
         if session.auditing and isinstance(result, torch.Tensor) and self._led[at] < _LED:
             self._led[at] += 1
             event.parameters = leads_to(result, session.parameters.known)
+            event.promised = promises(wanted)
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)

@@ -60,7 +60,7 @@ class Meter:
 
     def _counted(self, name: str) -> int:
         """As `memory_allocated` and `memory_reserved`, which first make a flat list of a hundred numbers: each layer of an
-        audited step, and each step that is told, would feel that."""
+        audited step, and each reported step, would feel that."""
         return int(torch.cuda.memory_stats_as_nested_dict().get(name, {}).get("all", {}).get("current", 0))
 
     def room(self) -> tuple[int, int]:

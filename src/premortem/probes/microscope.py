@@ -52,6 +52,9 @@ class Microscope(TorchDispatchMode):
         session: Session | None = None,
         samples: Callable[[], int | None] = lambda: None,  # the size of the batch, when it is known
         directory: Directory | None = None,  # names that are known already
+        outside: Callable[[torch.Tensor], NonFinite | None] = lambda _tensor: (
+            None
+        ),  # how it was made before torch
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._session = session
@@ -62,6 +65,7 @@ class Microscope(TorchDispatchMode):
         self.faults: list[BaseException] = []  # bugs of ours
         self.blind = False  # closed: by a bug of ours, or because it is not needed any more
         self.directory = directory or Directory()
+        self._outside = outside
         self._registrar = BirthCertificates(
             self.directory, samples, lambda: session.batch if session is not None else None
         )
@@ -82,6 +86,9 @@ class Microscope(TorchDispatchMode):
         self._leaves: list[torch.Tensor] = []  # that the backward pass is about to give gradients
         self._found: NonFinite | None = None
         self.vanished: NonFinite | None = None  # the first that made nothing but 0 of other numbers
+        self.decay_lost: tuple[NonFinite, float, float] | None = (
+            None  # with the factor, and the share of the numbers
+        )
         self._hidden: tuple[NonFinite, str] | None = None  # on the way to a loss that arrived finite
 
     def step_passed(self) -> None:
@@ -163,6 +170,12 @@ class Microscope(TorchDispatchMode):
     def _looking(self) -> bool:
         session = self._session
         return not (self.blind or self._busy) and (session is None or (session.on and not session.looking))
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Torch may be used in this block by whoever looks along with us, also where we look already."""
+        with contextlib.nullcontext() if self._busy else self._look():
+            yield
 
     @contextlib.contextmanager
     def _look(self) -> Iterator[None]:
@@ -292,6 +305,8 @@ class Microscope(TorchDispatchMode):
             return
         if self.vanished is None and kind.op in operation_words.SHRINKING and not written:
             self._vanish(kind, given, made, result)
+        if self.decay_lost is None and not self._grad and kind.op in operation_words.AVERAGING:
+            self._average(kind, given, made, result)
         if self._lineage:
             for tensor in written:
                 self._lineage.ended(tensor)
@@ -337,13 +352,27 @@ class Microscope(TorchDispatchMode):
             done = Executed(kind, given, made[:1], operands, result)
             self.vanished = self._registrar.underflow(done, self._made_at)
 
+    def _average(self, kind: Kind, given: dict[str, Any], made: list[torch.Tensor], result: Any) -> None:
+        """Of numbers that are kept, by the script itself: what an optimizer rounds away is known elsewhere."""
+        kept = kind.written or type(next(iter(given.values()), None)) is torch.nn.Parameter
+        factor = operation_words.decay(kind.op, given)
+        if not kept or factor is None or not made or self._stepping() is not None:
+            return
+        share = operation_words.unchanged(made[0], factor)
+        if share is not None:
+            operands = [state(name, value) for name, thing in given.items() for value in readable(thing)]
+            done = Executed(kind, given, made[:1], operands, result)
+            self.decay_lost = (self._registrar.decay(done, factor), factor, share)
+
     def _descent(self, operand: State, kind: Kind | None) -> frozenset[int]:
         known = self._lineage.of(operand.tensor)
         if known is not None:
             return known
         masking = kind is not None and (kind.op in _MASKING or not operand.tensor.dim())
         meant = masking and operation_words.worst(operand.tensor) == "-inf"
-        event = self._registrar.entry(operand.tensor, unfilled=self._lineage.unfilled(operand.tensor))
+        event = self._outside(operand.tensor)
+        if event is None:
+            event = self._registrar.entry(operand.tensor, unfilled=self._lineage.unfilled(operand.tensor))
         entry = self._lineage.register(event, constant=meant)
         self._lineage.passed_on({entry}, operand.tensor)
         return frozenset({entry})

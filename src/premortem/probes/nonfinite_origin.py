@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import Masked, NonFinite, NonFiniteLost, Samples, Site, Underflowed
+from premortem.events import DecayLost, Masked, NonFinite, NonFiniteLost, Samples, Site, Underflowed
 from premortem.probes.frame_variables import variables
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
@@ -40,6 +40,7 @@ class NonFiniteOrigin:
         self.optimizers = optimizers
         self.recent = recent
         self.targets: deque[weakref.ref[torch.Tensor]] = deque(maxlen=8)  # of the last loss calls
+        self.sent_back: list[Callable[[torch.Tensor], None]] = []  # called with a loss that is not finite
         self.cases = 0
         self.microscope_schedule = MicroscopeSchedule(session, models)
         self.divisions = ZeroedDivisions(session, self.microscope_schedule.suspect)
@@ -65,6 +66,8 @@ class NonFiniteOrigin:
         value = float(loss.detach())
         if math.isfinite(value):
             return
+        for heard in self.sent_back:
+            heard(loss)
         self.loss_broken |= by_itself(value, loss)
         self._tell(lambda: self._forward_case(loss, value, at))
 
@@ -121,6 +124,12 @@ class NonFiniteOrigin:
         elif seen is None and (lost := self.microscope_schedule.lost(self._given_gradients())) is not None:
             origin, by = lost
             self.session.emit(NonFiniteLost(step=self.session.step, at=origin.at, origin=origin, by=by))
+        scope = self.microscope_schedule.scope
+        if scope is not None and scope.decay_lost is not None:
+            lost_by, factor, share = scope.decay_lost
+            self.session.emit(
+                DecayLost(step=self.session.step, at=lost_by.at, origin=lost_by, factor=factor, share=share)
+            )
         self.loss_broken = False
         self.microscope_schedule.step_ended()
 

@@ -65,6 +65,10 @@ _INDEFINITE = {
 _POSITIVE = frozenset("exp exp2 sigmoid softmax softplus erfc rsqrt reciprocal".split())
 # And these give 0 only of a 0.
 SHRINKING = _POSITIVE | frozenset("mul div pow square prod to matmul".split())
+# A running average is made with these: `slow.mul_(decay).add_(fast, alpha=1 - decay)`, `slow.lerp_(fast, 1 - decay)`.
+AVERAGING = frozenset({"mul", "lerp", "foreach_mul", "foreach_lerp"})
+_NEARLY_ALL = 0.9  # of 16-bit numbers a factor just below what they can show still changes the largest of each power of 2
+_FEW = 16  # numbers, of which a share says nothing
 _CLOSED = frozenset({"acos", "asin"})  # finite at one, with a derivative that is not
 
 
@@ -308,3 +312,26 @@ def worst(value: torch.Tensor) -> str:
     if bool(torch.isnan(value).any()):
         return "nan"
     return "inf" if bool((value == math.inf).any()) else "-inf"
+
+
+def decay(op: str, given: Mapping[str, Any]) -> float | None:
+    """What an averaging operation multiplies the old numbers by; None where that is not one number, or leaves them alone."""
+    number = given.get("weight" if op.endswith("lerp") else "other", given.get("scalar"))
+    if isinstance(number, torch.Tensor) and number.numel() == 1 and not number.requires_grad:
+        number = float(number)
+    if not isinstance(number, float) or not math.isfinite(number):
+        return None
+    factor = 1.0 - number if op.endswith("lerp") else number
+    return factor if 0 < factor < 1 else None
+
+
+def unchanged(made: torch.Tensor, factor: float) -> float | None:
+    """The share of 16-bit numbers that such a factor leaves as they are, if that is nearly all."""
+    if made.dtype not in (torch.float16, torch.bfloat16) or made.numel() < _FEW:
+        return None
+    numbers = made.detach().flatten()[: 1 << 16]
+    numbers = numbers[numbers != 0]
+    if numbers.numel() < _FEW:
+        return None
+    share = float((numbers * factor == numbers).float().mean())
+    return share if share >= _NEARLY_ALL else None

@@ -31,6 +31,8 @@ def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated 
     one, two = matrix(first, np), matrix(second, np)
     names = [*first.columns, labels]
     used = [at for at in range(len(names)) if at in one and at in two]
+    if first.discrete != second.discrete:  # classes here and amounts there: labels of two tasks
+        used = [at for at in used if names[at] != labels]
     if len(used) < _COLUMNS:
         return None
     here, there = (correlations([made[at] for at in used], np) for made in (one, two))

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from torch.utils import _pytree as tree
 
+from premortem.amounts import peak
 from premortem.events import EvaluationEnded, Event, SchedulerBuilt, SchedulerStep
-from premortem.parts.sizes import peak
 from premortem.probes.loop_counters import loop_counters, user_frames
 from premortem.rehearsal.looks import Looks
 from premortem.rehearsal.loop_calls import NOTHING, Clock, Stage

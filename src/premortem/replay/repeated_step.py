@@ -30,6 +30,7 @@ from premortem.changes.reach import Reach
 from premortem.changes.summands import Summands
 from premortem.probes.microscope import Microscope
 from premortem.replay.collect import digest, exact, gradients, held
+from premortem.replay.python_births import PythonBirths
 from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
 from premortem.replay.step_reach import LOW, Policies, StepReach, as_recorded, unseen
@@ -83,7 +84,8 @@ class Stage:
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
         # Over all that the script does, from its start.
-        self._whole = self._lens() if order.launch.get("whole") else None
+        self._outside: PythonBirths | None = None
+        self._whole = self._lens(whole=True) if order.launch.get("whole") else None
         self._autocast = False
         self._policies = Policies(wide=bool(order.launch.get("wide")))
         self._open = ExitStack()
@@ -108,6 +110,8 @@ class Stage:
             # What a worker makes is not seen, so the data is made in this process.
             session.patch(DataLoader, "_get_iterator", self._wrap_iterator)
             self._whole.__enter__()
+        if self._outside is not None:
+            self._outside.__enter__()
 
     def _wrap_iterator(self, original: Any) -> Any:
         def _get_iterator(loader: Any) -> Any:
@@ -217,8 +221,15 @@ class Stage:
         if cls is not None and not launched and trial.rank in {None, self.recorded.rank}:
             cls(reach, settings=trial.settings).put_on()
 
-    def _lens(self) -> Microscope:
-        return Microscope(self.attachment.session, lambda: self.recorded.size or None)
+    def _lens(self, *, whole: bool = False) -> Microscope:
+        session = self.attachment.session
+        if not whole:
+            return Microscope(session, lambda: self.recorded.size or None)
+        # The script's own lines too: what is made before torch has it.
+        self._outside = births = PythonBirths(lambda: session.batch)
+        lens = Microscope(session, lambda: self.recorded.size or None, outside=births.origin)
+        births.quiet = lens.aside
+        return lens
 
     def _judge(self, optimizer: Any, update: Callable[[], Any]) -> Result:
         trial = self.trial
@@ -261,12 +272,14 @@ class Stage:
             epoch = self.attachment.loaders.epochs.get(iterator)
             if epoch is None or epoch.key not in self.recorded.loaders:
                 return original(iterator)
+            own = None
             if self.trial is None:
-                batch = self.recorded.template = original(iterator)
+                own = self.recorded.template = original(iterator)
                 if self._run_in:
-                    return batch
+                    return own
                 self._begin(None)
-            own = original(iterator) if self._whole is not None else None
+            elif self._whole is not None:
+                own = original(iterator)
             with unseen(self.attachment.session):
                 batch, chance = self.recorded.batch(epoch.key)
                 self.attachment.session.batch = self.recorded.numbers

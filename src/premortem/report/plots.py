@@ -45,6 +45,7 @@ LINES = (
 )
 TONES = {Severity.ERROR: "#cc3333", Severity.WARNING: "#c98a00", Severity.INFO: "#7a8694"}
 RUG = 0.06  # of the height of a plot
+_INSIDE, _BESIDE = 4, 2  # lines whose names fit into the plot; names in a row below it
 _NO_NAME = " "
 
 
@@ -93,6 +94,9 @@ def curves(
     _findings(plot, views, top)
     if len(lines) > 1:
         plot.legend.location = "top_right"
+        if len(lines) > _INSIDE:  # it would lie over the curves
+            plot.legend.ncols = _BESIDE
+            plot.add_layout(plot.legend[0], "below")
         plot.legend.click_policy = "hide"
     return plot
 

@@ -34,7 +34,9 @@ def of(run: Run) -> Trials | None:
 
 def _read(told: Mapping[str, Any]) -> Trials:
     as_is, patch = told.get("as_is") or {}, told.get("patch") or {}
-    rows = [row for row in told.get("trials", ()) if row.get("verdict") != "skipped"]
+    every = list(told.get("trials", ()))
+    # A proposal that could not be tried is an answer too; a change that does not apply is none.
+    rows = [row for row in every if row.get("verdict") != "skipped" or row.get("question") == "proposals"]
     length = int(as_is.get("backwards") or 0)
     series = dict(zip(("as it is", "as it is, another seed"), as_is.get("curves", ()), strict=False))
     best = sorted(rows, key=lambda row: row.get("verdict") != "helps")
@@ -48,13 +50,21 @@ def _read(told: Mapping[str, Any]) -> Trials:
         verdict=str(told.get("verdict", "")),
         message=str(told.get("message", "")),
         as_is=str(as_is.get("sentence", "")),
-        questions=list(told.get("questions", ())),
+        questions=[_question(each, every) for each in told.get("questions", ())],
         rows=[{**row, "effect": _effect(row)} for row in rows],
         causes=list(told.get("causes", ())),
         diff=str(patch.get("diff", "")),
         verified=bool(patch.get("verified")),
         curves={name: curve for name, curve in drawn.items() if curve.low is not None},
     )
+
+
+def _question(asked: Mapping[str, Any], rows: list[Any]) -> dict[str, Any]:
+    """With the titles of its trials, or why there were none."""
+    titles = {row.get("change"): str(row.get("title")) for row in rows}
+    tried = [titles.get(name, str(name)) for name in asked.get("trials", ())]
+    reasons = list(dict.fromkeys(str(why) for why in (asked.get("skipped") or {}).values() if why))
+    return {**asked, "trials": ", ".join(tried) or "; ".join(reasons)}
 
 
 def _is_finite(value: Any) -> bool:
@@ -70,4 +80,5 @@ def _curve(series: list[Any], length: int, most: int) -> Curve:
 def _effect(row: Mapping[str, Any]) -> str:
     if row.get("as_is") is None:
         return str(row.get("why", ""))
-    return f"{row['metric']} {words.value(row['as_is'])} → {words.value(row['changed'])}"
+    why = f" ({row['why']})" if row.get("why") else ""
+    return f"{row['metric']} {words.value(row['as_is'])} → {words.value(row['changed'])}{why}"

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import free
 from premortem.changes import RunDescription
-from premortem.parts import sizes
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 from premortem.settings import Silence
@@ -124,7 +124,7 @@ class Director:
         if done.problem:
             done.tail = first.tail
             return False
-        self.jobs = side_by_side.fitting(options.jobs, first, sizes.free())
+        self.jobs = side_by_side.fitting(options.jobs, first, free())
         long = first.step_seconds * first.backwards * _PART / self.total
         done.to_the_end = not first.cut and long <= _CATCHES_UP
         if long > 1:

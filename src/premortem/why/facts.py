@@ -52,8 +52,8 @@ class Facts:
         self._sigmoids = Origins()
         self._scores = 0  # that were looked at
         self._rates: dict[
-            int, list[float]
-        ] = {}  # by group: the first and the highest that a step was made at, and the last
+            tuple[int, int], list[float]
+        ] = {}  # of a group: the first and the highest that a step was made at, and the last
         self._roots: set[int] = set()
         self._pending = False  # a backward pass since the last step
         self._stepped = False

@@ -138,8 +138,8 @@ def show_end(done: Why, terminal: Terminal) -> None:
     for row in said.notes if listed else ():  # else the sentence below says it
         line(terminal, "helps too", f"{row.title}: {effect(row.gain)}")
     if not listed or said.verdict == UNKNOWN:
-        text = Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict])
-        terminal.print(text, soft_wrap=not terminal.is_terminal)
+        concluded = Text(f"{said.verdict}: {said.sentence}", _WORDS[said.verdict])
+        terminal.print(concluded, soft_wrap=not terminal.is_terminal)
     if done.patch is not None:
         patch = done.patch
         word = "verified" if patch["verified"] else f"not verified, {patch['why']}"

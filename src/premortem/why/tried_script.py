@@ -13,8 +13,8 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+from premortem.amounts import peak
 from premortem.changes import Change, RunDescription, of
-from premortem.parts.sizes import peak
 from premortem.program.running import Ending
 from premortem.run.options import RunOptions
 from premortem.run.supervision import Supervision

@@ -146,7 +146,8 @@ class Schedules(Fact):
         self._stepped[event.optimizer] = event.step
         for schedule in self.of.values():
             if schedule.optimizer == event.optimizer:
-                schedule.trained += 1 + event.rested
+                # A schedule does not advance in a step that was refused: it could not be called.
+                schedule.trained += (not event.refused) + event.rested
                 schedule.moved = schedule.moved or (bool(schedule.rates) and event.lrs != schedule.rates)
                 schedule.rates = event.lrs
         # Without a scheduler the script may move the rate itself: then every step is a call.

@@ -178,8 +178,14 @@ def _is_one_of_many(source: Source, block: ast.Try, loads: list[ast.Call]) -> bo
         return False
     turning = names_in(source, loops[0].target)
     return all(isinstance(one.body[-1], ast.Continue) for one in block.handlers) and all(
-        turning & names_in(source, load) for load in loads
+        any(turning & names_in(source, one) for one in (load, *_states(source, load))) for load in loads
     )
+
+
+def _states(source: Source, load: ast.Call) -> tuple[ast.expr, ...]:
+    """Where the state that is loaded comes from."""
+    state = argument(load, "state_dict", 0)
+    return source.flow(source.scope(load)).origins(state) if state is not None else ()
 
 
 def _one_by_one(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:

@@ -53,5 +53,6 @@ def plateau(net, loader, env):
     for batch in loader:
         scheduler.step(0.1)
         env.step()
+        optimizer.zero_grad()
         net(batch).mean().backward()
         optimizer.step()
