@@ -47,7 +47,7 @@ class FewerSamplesThanExpected(Detector):
         "data-empty",
         Severity.ERROR,
         explains_later=("same-batch-every-step",),
-    ).explaining("constant-labels")
+    ).explaining("constant-labels", "class-only-in-evaluation", "wrong-sign")
     listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
@@ -113,7 +113,9 @@ class FewerSamplesThanExpected(Detector):
             passes.left_at.clear()
             passes.numbers.clear()
             return
-        passes.left_at = [*passes.left_at, event.batches][-PASSES:]
+        # `if i >= limit: break` draws one more batch, and makes no step with it.
+        used = passes.steps if event.batches == passes.steps + 1 else event.batches
+        passes.left_at = [*passes.left_at, used][-PASSES:]
         passes.numbers = [*passes.numbers, passes.number][-PASSES:]
         last = passes.left_at
         stuck = len(last) == PASSES and len(set(last)) == 1 and last[0] < SHARE * loader.batches

@@ -39,6 +39,7 @@ def epochs(many: int, batches: int, *, complete: bool = False, label: str = "epo
 
 
 EVENTS: list[Event] = [LOADER]
+LIMITED: list[Event] = [PLAIN, *epochs(6, 2)]  # a second batch is drawn, and the loop is left with it
 EXTREME: list[Event] = [replace(PLAIN, samples=3200, weighted=(3200, 7))]
 
 HEALTHY: list[list[Event]] = [
