@@ -1,7 +1,9 @@
+import math
+
 from premortem.amounts import share
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import DataProfiled, Event, LossCall
-from premortem.profile.alone import mostly_filler
+from premortem.profile.alone import highest, mostly_filler
 
 _CALLS = 20  # over which short and long texts average out
 _TARGETS = 0.4  # of the targets, as of the tokens
@@ -22,7 +24,7 @@ class MostlyFiller(Detector):
     Pack the documents one after the other without filler, or leave the filler out of the loss (`ignore_index`).
 
     ## When it stays silent
-    Below four in ten tokens; when the token also stands alone between others, as the background of a picture does; and when the
+    Below four in ten tokens; when the loss chooses from fewer classes than there are tokens (a class 0 is not the token 0); when the token also stands alone between others, as the background of a picture does; and when the
     loss leaves it out.
     """
 
@@ -35,19 +37,23 @@ class MostlyFiller(Detector):
         self._wanted: dict[float, int] = {}
         self._all = 0
         self._left_out: set[float | None] = set()
+        self._alphabet = math.inf  # classes that the loss chooses from
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
             if event.grad and event.classes and event.reduction != "none" and self._calls < 4 * _CALLS:
                 self._calls += 1
                 self._left_out.add(event.ignored)
+                self._alphabet = min(
+                    self._alphabet, event.input_shape[1] if len(event.input_shape) > 1 else 0
+                )
                 for label, number in event.classes.items():
                     self._wanted[label] = self._wanted.get(label, 0) + number
                     self._all += number
         elif isinstance(event, DataProfiled) and self._calls >= _CALLS:
             for profile in (p for p in event.profiles if p.phase == "training" and p.kind == "tokens"):
                 found = mostly_filler(profile)
-                if found is None or found.token in self._left_out:
+                if found is None or found.token in self._left_out or self._alphabet <= highest(profile):
                     continue
                 wanted = self._wanted.get(float(found.token), 0)
                 if wanted >= _TARGETS * self._all and self.once(profile.name):

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from premortem.profile.arrays import CHANGES
+from premortem.profile.arrays import CHANGES, HIGHEST
 from premortem.profile.facts import BINS, Blank, Column, Filler, Giveaway, Placeholder, Profile
 from premortem.profile.sample import MOST_TOKENS, Row, Sample
 
@@ -323,6 +323,11 @@ def mostly_filler(profile: Profile) -> Filler | None:
     if found is None or found.runs < ENOUGH or found.times < _FILLED * found.of:
         return None
     return found
+
+
+def highest(profile: Profile) -> float:
+    """The largest token that came."""
+    return max((column.high for column in profile.columns if column.name == HIGHEST), default=math.inf)
 
 
 def one_token(profile: Profile) -> bool:

@@ -12,6 +12,7 @@ _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
 _COUNTED = 1 << 16  # tokens of one batch
 _SHORT = 3  # tokens: filler stands in longer runs than a word that is repeated
 _TEXT = 6  # numbers side by side, from which on they may be words
+HIGHEST = "highest of the row"
 CHANGES = "changes along the row"
 _STATISTICS = ("{}", "deviation of {}", "lowest of {}", "highest of {}")
 
@@ -84,7 +85,7 @@ def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
     if flat.dtype.kind in "iu" and width >= _TEXT and (width > MOST_COLUMNS or flat.dtype.itemsize > 1):
         changes = (flat[:, 1:] != flat[:, :-1]).sum(1)
         wide = np.stack([flat.min(1), flat.max(1), changes], 1)
-        return "tokens", ("lowest of the row", "highest of the row", CHANGES), wide
+        return "tokens", ("lowest of the row", HIGHEST, CHANGES), wide
     stride = max(1, -(-width // MOST_COLUMNS))
     names = tuple(f"{called}[:, {at}]" for at in range(0, width, stride))
     # A few whole numbers side by side are codes, each with a meaning of its own, and no text.

@@ -6,7 +6,7 @@ from tests.detectors.flows import profiled, sample
 WORDS = ("lowest of the row", "highest of the row", "changes along the row")
 
 
-def told(times, short=0, wanted=0.7, ignored=None):
+def told(times, short=0, wanted=0.7, ignored=None, classes=64):
     made = sample([(0.0, 40.0 + at % 9, 5.0 + at % 4) for at in range(300)], names=WORDS)
     made.fill[0], made.fill_of, made.fill_runs[0], made.fill_short[0] = times, 1000, 300, short
     filled = round(100 * wanted)
@@ -17,7 +17,7 @@ def told(times, short=0, wanted=0.7, ignored=None):
         training=True,
         value=1.0,
         reduction="mean",
-        input_shape=(100, 64),
+        input_shape=(100, classes),
         target_shape=(100,),
         classes={0.0: filled, 7.0: 100 - filled},
         ignored=ignored,
@@ -32,4 +32,5 @@ HEALTHY = [
     told(750, wanted=0.1),  # it is not asked for
     told(750, ignored=0.0),
     told(750)[-1:],  # no loss was seen
+    told(750, classes=9),  # labels of the texts: a class 0 is not the token 0
 ]
