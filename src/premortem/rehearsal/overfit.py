@@ -14,6 +14,7 @@ from premortem.rehearsal.observations import Overfit
 _TURNS = 10  # steps of one trial
 _RATES = (1.0, 0.1, 0.01, 10.0)  # of the script's own
 _CLEAR = 0.02  # of the loss
+_MOTION = {"momentum_buffer", "exp_avg"}  # means of earlier gradients, as torch's optimizers call them
 
 
 class Trials:
@@ -41,6 +42,11 @@ class Trials:
             for tensor, kept in zip(self._tensors, self._copies, strict=True):
                 tensor.copy_(kept)
         self._optimizer.load_state_dict(copy.deepcopy(self._state))
+        # What other batches have set in motion says nothing about the gradients of this one.
+        for state in self._optimizer.state.values():
+            for name in _MOTION & state.keys():
+                if isinstance(state[name], torch.Tensor):
+                    state[name].zero_()
 
     def loss(self, value: float) -> None:
         self._window.append(value)
