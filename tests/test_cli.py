@@ -29,6 +29,7 @@ class RunOptions:
     folder: Path | None
     autopsy: bool = True
     quarantine: object = None
+    publish: str | None = None
     mirror: str | None = None
     deadline: object = None
     sinks: list[object] = field(default_factory=list)

@@ -1,3 +1,5 @@
+import math
+
 from premortem.amounts import count
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.models import Models
@@ -40,7 +42,9 @@ class LossLeftOut(Detector):
         if isinstance(event, GraphWalked):
             self._reached.update(event.parameters)
         elif isinstance(event, LossCall):
-            if event.parameters and event.at is not None:
+            # One that is not finite is left out on purpose, and that is another finding.
+            finite = event.value is None or math.isfinite(event.value)
+            if event.parameters and event.at is not None and finite:
                 _, led = self._calls.setdefault(event.at, (event.fn, {}))
                 for key in event.parameters:
                     led.setdefault(key, set()).add(event.step)

@@ -20,6 +20,7 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
 from premortem.probes.shards import as_they_are
 from premortem.probes.state_names import best_prefix, fitting_entry
+from premortem.tensors.sharding import is_shard
 
 _MOST_TAKEN = 4096  # state dicts that are still in memory
 _RELATED = 0.5  # correlation, over 64 weights, above which weights have something to do with each other
@@ -431,6 +432,8 @@ def half_empty(value: Any) -> bool:
         return False
     if value.device.type != "cpu" or value.layout != torch.strided or not value.is_floating_point():
         return False
+    if is_shard(value):
+        return False  # a piece: its end is not the tensor's
     zero = (value.detach() == 0).reshape(len(value), -1).all(1)
     tail = int(zero.flip(0).long().cumprod(0).sum())
     return _EMPTY * len(value) <= tail == int(zero.sum()) < len(value)
