@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from premortem.errors import JournalError
@@ -26,12 +25,3 @@ def add(remote: Remote, heads: Mapping[str, Mapping[str, Any]]) -> None:
     merged = {**known, **heads}
     if merged != known:
         remote.write(layout.INDEX_NAME, layout.pack(merged))
-
-
-def drop(remote: Remote, names: set[str]) -> None:
-    """Runs that were deleted from the shelf."""
-    with suppress(Exception):
-        known = read(remote)
-        remote.write(
-            layout.INDEX_NAME, layout.pack({name: head for name, head in known.items() if name not in names})
-        )
