@@ -184,33 +184,6 @@ def report_and_ui(report: dict[str, Any], ui: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
-def shelf(result: dict[str, Any]) -> str:
-    """What bench/shelf.py has measured."""
-    many, live, away, killed = (result[part] for part in ("list", "live", "outage", "killed"))
-    return (
-        f"On a real S3-compatible server of this machine (`{result['command']}`): a list of {many['runs']:,} runs is there after "
-        f"{many['index']['seconds']} s and {many['index']['requests']} requests, {many['index_50ms']['seconds']} s where each answer takes 50 ms "
-        f"longer, and {many['no_index']['seconds']} s the first time, when there is no index yet. A step can be read {live['lag_median']} s after it was "
-        f"made, at the median. With the server away for {away['away']} s in the middle of a run, {away['missing']} of {away['steps']} steps are missing "
-        f"at its end. {killed['readable']} of {killed['runs']} runs that were killed with SIGKILL can be read; they lack their last "
-        f"{killed['lost_seconds_median']} s at the median and {killed['lost_seconds_worst']} s at the worst."
-    )
-
-
-def swept(result: dict[str, Any]) -> str:
-    """What bench/sweep.py has counted."""
-    missed = ", ".join(
-        f"{name.replace('_', ' ')} ({count})"
-        for name, count in sorted(result["not_ended_by_mistake"].items())
-    )
-    return (
-        f"Of {result['trials']} small trials, {result['broken']} have one of twelve mistakes. Under `--policy strict` {result['ended']} of these are "
-        f"ended, at step {result['steps_when_ended_median']:g} of 1,200 at the median; {result['healthy_ended']} of the {result['healthy']} healthy ones "
-        f"are. {result['broken_steps_not_made']:.0%} of the steps of broken trials are not made, {result['sweep_steps_not_made']:.0%} of the sweep's. "
-        f"Not ended: {missed or 'none'} (`{result['command']}`)."
-    )
-
-
 def matrix(result: dict[str, Any]) -> str:
     rows = []
     for pair, told in result.items():

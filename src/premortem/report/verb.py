@@ -23,7 +23,11 @@ def run(options: argparse.Namespace) -> int:
     runs = options.runs or [None]
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
-    journals = [_shelved(each) or journal_of(each) for each in runs]
+    shelved = [_on_a_shelf(each) for each in runs]
+    journals = [
+        journal_of(each) if place is None else _fetched(*place)
+        for each, place in zip(runs, shelved, strict=True)
+    ]
     with progress("report", "reading the journal") as shown, story.readable(*journals):
         if len(journals) == 2:
             both = comparison.compare(*journals)
@@ -34,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
             one = story.read(journals[0])
             shown.say("drawing the page")
             render = FORMATS[form].page(one)
-            default = one.name if _on_a_shelf(runs[0]) else ""
+            default = one.name if shelved[0] is not None else ""
     if options.output == "-":
         return _print(render)
     target = Path(options.output) if options.output else _default(journals[0], default, form)
@@ -53,15 +57,12 @@ def _on_a_shelf(given: str | None) -> tuple[str, str] | None:
     return (place, name) if place and is_shelf(place) else None
 
 
-def _shelved(given: str | None) -> Path | None:
+def _fetched(place: str, name: str) -> Path:
     """A copy of its journal, as it is over there now."""
-    place = _on_a_shelf(given)
-    if place is None:
-        return None
     from premortem.shelf.reader import Shelf
 
-    shelf = Shelf(place[0])
-    return shelf.fetch(shelf.named(place[1]))
+    shelf = Shelf(place)
+    return shelf.fetch(shelf.named(name))
 
 
 def form_of(asked: str | None, output: str | None) -> str:

@@ -15,7 +15,7 @@ from premortem.errors import JournalError
 from premortem.files import untrusted
 from premortem.files.plain import dumps, plain
 from premortem.journal import schema
-from premortem.report.listed import Entry, read
+from premortem.report.listed import UNREADABLE, Entry, read
 
 HEAD = 64 << 10  # bytes; a usual one has one or two kilobytes
 PART = 64 << 20  # ... of a part, as it is sent and as it is unpacked
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 # What is listed of a run; the rest of its meta (environment, versions) is in its rows.
 _META = ("reason", "host", "pid", "error", "message", "exit_code", "seconds", "argv")
 _COLUMNS = ("script", "started", "steps", "loss", "tone", "found", "message")
-_TONES = {"bad", "doubtful", "good", "unreadable"}
+_TONES = {"bad", "doubtful", "good", UNREADABLE}
 
 
 class Head(NamedTuple):
@@ -112,7 +112,7 @@ def read_head(name: str, about: Any, journal: Path) -> Head:
             started=str(about["started"]),
             steps=int(about["steps"]),
             loss=None if loss is None else float(loss),
-            tone=about["tone"] if about["tone"] in _TONES else "unreadable",
+            tone=about["tone"] if about["tone"] in _TONES else UNREADABLE,
             found=str(about["found"]),
             message=str(about["message"]),
             losses=[float(each) for each in about["losses"]][:1000],
