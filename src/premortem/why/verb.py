@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                 ),
                 done,
             )
-            with director.run:
+            with director:
                 if director.as_it_is():
                     rows.as_it_is(done)
                     Rounds(director).run()
