@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from premortem.amounts import free
 from premortem.changes import RunDescription
@@ -25,9 +25,6 @@ from premortem.why.forks import Forks
 from premortem.why.order import Order, Result
 from premortem.why.verdict import FAILED, HELPS, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 FEW = 5  # backward passes: with fewer there is no verdict
 _PART = 16  # of the time that one run may take
@@ -112,7 +109,7 @@ class Director:
         self.began = time.monotonic()
         self.total = 60 * options.minutes
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Director:
         return self
 
     def __exit__(self, *_: object) -> None:
