@@ -42,6 +42,10 @@ RUN = RunDescription(
 WITHIN = 120.0
 
 
+def of(folder):
+    return Director(WhyOptions(argv=[str(folder / "train.py")], cwd=folder, jobs=1, seeds=2), Why())
+
+
 @pytest.fixture
 def director(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)

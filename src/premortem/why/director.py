@@ -109,10 +109,8 @@ class Director:
         self.began = time.monotonic()
         self.total = 60 * options.minutes
 
-    def __enter__(self) -> Director:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """All processes end."""
         if self.forks is not None:
             self.forks.close()
         self.run.close()
