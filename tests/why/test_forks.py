@@ -1,5 +1,6 @@
 """Trials that are forks of a process that waits in the script."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,7 @@ def of(folder):
 def director(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "loads").mkdir()
-    with Director(
-        WhyOptions(argv=[str(tmp_path / "train.py")], cwd=tmp_path, jobs=1, seeds=2), Why()
-    ) as made:
+    with closing(of(tmp_path)) as made:
         made.forks = Forks(made.run, Result(), RUN)
         yield made
 
@@ -101,9 +100,7 @@ def test_a_script_with_threads_is_not_forked(tmp_path):
     )
     (tmp_path / "train.py").write_text(threaded + SCRIPT)
     (tmp_path / "loads").mkdir()
-    with Director(
-        WhyOptions(argv=[str(tmp_path / "train.py")], cwd=tmp_path, jobs=1, seeds=2), Why()
-    ) as director:
+    with closing(of(tmp_path)) as director:
         director.forks = Forks(director.run, Result(), RUN)
         assert director.forks.launch(Order(backwards=6), WITHIN) is None
         assert director.launch(Order(backwards=6)).backwards == 6
