@@ -49,6 +49,7 @@ from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
 from premortem.probes.steering import Steering
+from premortem.probes.training import Training
 from premortem.probes.training_thread import Home
 
 
@@ -73,10 +74,11 @@ class Attachment:
             session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
         )
         custody = ParameterAudit(session, self.optimizers, models, self.backwards, self.states)
-        self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        training = Training(session, models, self.optimizers, self.backwards)
+        self.recorder = Recorder(training)
         session.rest = Rest(session, self.optimizers)
         self.trail = ShapeTrail(session)
-        self.memory = Memory(session, models, self.optimizers, self.backwards)
+        self.memory = Memory(training)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
         masks = AttentionMasks(session, models)

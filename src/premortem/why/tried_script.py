@@ -130,10 +130,8 @@ def _supervise(played: Played, order: Order) -> Supervision:
     program = played.program
     folder = played.shared / order.folder
     folder.mkdir(exist_ok=True)
-    options = RunOptions(
-        target=program.target,
-        module=program.module,
-        argv=program.argv,
+    options = RunOptions.of(
+        program,
         findings=folder / FINDINGS,
         policy="observe",
         quiet=True,
