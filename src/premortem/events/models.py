@@ -271,3 +271,14 @@ class Masked(Event):
     grad: bool = False  # the values were computed by a model in training, not read from the data
     gradient: bool = False  # they were a gradient
     origin: str = ""  # what bore them, when the graph tells: "the logarithm of 0"
+
+
+@dataclass(slots=True, kw_only=True)
+class CopyFollowed(Event):
+    """CPU, audit gear: a copy of a model that is trained, around one step: which part of the way to the trained weights its update
+    went, and which part of the way from where it began is behind it."""
+
+    name: str
+    original: int
+    moved: float
+    way: float

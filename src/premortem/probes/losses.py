@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from premortem.events import Aligned, LossCall, Site
+from premortem.probes.compared_rows import ComparedRows
 from premortem.probes.graph import leads_to, maker
 from premortem.probes.label_information import Pairs
 from premortem.probes.loss_meaning import promises
@@ -63,6 +64,7 @@ class Losses:
         self.recent = recent
         self.nonfinite_origin = nonfinite_origin
         self.pairs = pairs
+        self.rows = ComparedRows(session, models)
         self.on_target: list[Callable[[torch.Tensor], None]] = [
             recorder.compared
         ]  # in a rested step only that
@@ -74,6 +76,7 @@ class Losses:
 
     def install(self) -> None:
         self.models.on_call.append(self._called_with)
+        self.rows.install()
         for name in WATCHED:
             original = getattr(functional, name, None)
             if original is not None:
@@ -167,6 +170,8 @@ class Losses:
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)
+        if session.auditing:
+            self.rows.compared(fn, given, wanted, at)
 
     def _mode(self) -> bool | None:
         model = self.models.current
