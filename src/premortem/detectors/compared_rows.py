@@ -69,12 +69,18 @@ class RowIsItsOwnRival(Detector):
 
     def observe(self, event: RowsCompared) -> Findings:
         if self.always(event.at, bool(event.itself)) >= TWICE and event.itself and self.once(event.at):
-            answer = event.itself == "answer"
+            said = {
+                "answer": "the diagonal is the answer",
+                "rival": "the diagonal is never the answer and always the largest",
+                "twin": "the answer of each row is a row that is the same as itself",
+            }
+            cause = "Each row is among its own candidates: it is as similar to itself as can be."
+            if event.itself == "twin":
+                cause = "Both views of a sample are the same numbers: there is nothing to recognise."
             yield self.finding(
                 event,
-                f"`{event.fn}` is given the similarities of {event.rows} rows with themselves, and the diagonal "
-                + ("is the answer" if answer else "is never the answer and always the largest"),
-                cause="Each row is among its own candidates: it is as similar to itself as can be.",
+                f"`{event.fn}` is given the similarities of {event.rows} rows with themselves, and {said[event.itself]}",
+                cause=cause,
                 remedy='Mask the diagonal (`sim.fill_diagonal_(float("-inf"))`) and let the targets point to the other view.',
                 certainty=Certainty.PROVED,
                 rows=event.rows,
@@ -147,6 +153,8 @@ class EndOfEpisodeIgnored(Detector):
         wrong = ""
         if found.same_state:
             wrong = "takes the value of the state itself for that of the next one"
+        elif found.counted == "one for all":
+            wrong = "holds one next value for all rows, the largest of the whole batch"
         elif not found.reward:
             wrong = "holds no reward"
         elif marked and found.counted == "all":

@@ -24,7 +24,9 @@ class Promise(NamedTuple):
     reward: str  # as the script calls it; "" where the target is made without one
     flag: str  # what says that an episode has ended; "" where the script has nothing of that name
     ended: int  # rows that it marks, and whose next value is not 0
-    counted: str  # rows whose next value is part of their target: "all", "ended" or "going on"
+    counted: (
+        str  # rows whose next value is part of their target: "all", "ended", "going on"; or "one for all"
+    )
     same_state: bool = False  # the next value is that of the very state that is judged
 
 
@@ -36,7 +38,7 @@ class RowsCompared(Event):
     rows: int
     # Shapes of the scores and of the targets whose rows come in different orders.
     turned: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    # In a symmetric matrix of similarities, what the row itself is in its own row: "rival", "answer" or "".
+    # In a symmetric matrix of similarities, what the row itself is in its own row: "rival", "answer", "twin" (the answer is the same row once more) or "".
     itself: str = ""
     alike: bool = False  # every row of all that the model was given is the same, and the targets differ
     window: str = ""  # the target is, number for number, this value of the window that the model sees

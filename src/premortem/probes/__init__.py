@@ -27,6 +27,7 @@ from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
+from premortem.probes.loop_habits import LoopHabits
 from premortem.probes.losses import Losses
 from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
@@ -111,6 +112,7 @@ class Attachment:
             experiments,
             masks,
             Followers(session, models, self.optimizers),
+            LoopHabits(session, models, self.optimizers),
             self.loaders,
             self.inflow,
             self.reading,

@@ -137,19 +137,38 @@ def order_of(flat: torch.Tensor, source: torch.Tensor) -> str:
 
 
 def itself(given: torch.Tensor, wanted: torch.Tensor) -> str:
+    """What the row itself is in its own row of a symmetric matrix: "rival" or "answer"; "twin" where the answer is a row with the very
+    same similarities, so that both are the same thing."""
     rows = given.shape[0]
     if given.dim() != 2 or given.shape[1] != rows or rows < _FEW or wanted.shape != (rows,):
         return ""
-    if wanted.is_floating_point() or not bool(torch.isfinite(given).all()):
-        return ""  # what is masked by infinity does not count
-    scale = float(given.abs().amax())
-    if not scale or float((given - given.T).abs().amax()) > _EXACT * scale:
+    if wanted.is_floating_point() or int(wanted.min()) < 0 or int(wanted.max()) >= rows:
+        return ""
+    finite = torch.isfinite(given)
+    shown = given.masked_fill(~finite, 0.0)
+    scale = float(shown.abs().amax())
+    if not scale or float((shown - shown.T).abs().amax()) > _EXACT * scale:
+        return ""
+    if float(shown.std()) <= _EXACT * scale:
         return ""
     own = wanted == torch.arange(rows)
+    if not bool(own.any()) and _twins(shown, wanted, scale):
+        return "twin"
+    if not bool(finite.all()):
+        return ""  # what is masked by infinity does not count
     best = given.diagonal() >= given.amax(1) - _EXACT * scale
-    if float(given.std()) <= _EXACT * scale or not bool(best.all()):
+    if not bool(best.all()):
         return ""
     return "answer" if bool(own.all()) else "rival" if not bool(own.any()) else ""
+
+
+def _twins(shown: torch.Tensor, wanted: torch.Tensor, scale: float) -> bool:
+    """Each row and the row of its answer are equally similar to all others."""
+    rows = torch.arange(len(shown))
+    apart = (shown - shown[wanted]).abs()
+    apart[rows, rows] = 0
+    apart[rows, wanted] = 0
+    return float(apart.amax()) <= _EXACT * scale
 
 
 def _is_plain(value: Any) -> bool:

@@ -13,6 +13,7 @@ from premortem.events import Aligned, LossCall, Site
 from premortem.probes.compared_rows import ComparedRows
 from premortem.probes.graph import leads_to, maker
 from premortem.probes.label_information import Pairs
+from premortem.probes.loop_habits import never_read
 from premortem.probes.loss_meaning import promises
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
@@ -167,6 +168,7 @@ class Losses:
             self._led[at] += 1
             event.parameters = leads_to(result, session.parameters.known)
             event.promised = promises(wanted)
+            event.unread = never_read(at.file, at.line) if at is not None else ""
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)

@@ -37,6 +37,12 @@ def promise_of(
         return None
     flag, ended = flags[0] if flags else ("", torch.zeros_like(target))
     parts = (("all", torch.ones_like(target)), ("going on", 1 - ended), ("ended", ended))
+    for name, reward in rewards:
+        for value in nexts[:answers]:
+            for part in (part for _, part in (parts[:2] if flag else parts[:1])):
+                factor = _factor(target - reward, value.amax() * part, varied=False)
+                if factor is not None and float(value.std()) > 0:
+                    return Promise(factor, name, flag, 0, "one for all")
     for name, reward in [*rewards, ("", torch.zeros_like(target))]:
         for value in nexts if name else nexts[:answers]:
             for counted, part in parts if flag else parts[:1]:
@@ -47,13 +53,13 @@ def promise_of(
     return None
 
 
-def _factor(rest: torch.Tensor, value: torch.Tensor) -> float | None:
+def _factor(rest: torch.Tensor, value: torch.Tensor, *, varied: bool = True) -> float | None:
     """c, where rest = c * value in every row."""
     square = float(value @ value)
     if not square or int((value.abs() > 0).sum()) < _SOME:
         return None
     factor = float(rest @ value) / square
-    if not _LEAST <= factor <= _MOST + _EXACT or float(value.std()) == 0:
+    if not _LEAST <= factor <= _MOST + _EXACT or (varied and float(value.std()) == 0):
         return None
     scale = float(rest.abs().amax())
     return factor if float((rest - factor * value).abs().amax()) <= _EXACT * max(scale, 1.0) else None

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from premortem.events import LogLine, Site, SumReported
-from premortem.metric_words import speaks_of_epochs
+from premortem.metric_words import speaks_of_epochs, words
 from premortem.probes.frame_variables import variables
 from premortem.probes.loop_counters import loops_around, user_frames
 from premortem.probes.session import Session
@@ -29,6 +29,7 @@ _DEPTH = 4  # assignments that a printed number is followed through
 _MEANS = frozenset({"mean", "fmean", "average", "nanmean"})
 _ADDING = frozenset({"append", "extend"})
 _EMPTYING = frozenset({"clear", "reset", "pop", "popleft", "popitem", "zero_", "fill_"})
+_TIMES = frozenset("time times elapsed sec secs second seconds duration dt hours minutes ms".split())
 _WITHOUT_GRADIENTS = frozenset({"no_grad", "inference_mode"})
 Loop = ast.For | ast.While
 
@@ -106,7 +107,7 @@ def open_sums(file: str, line: int) -> tuple[OpenSum, ...]:
         sums = _never_set_back(tree_of(file), loop)
         if statement is None or not sums:
             continue
-        for above, below in _means(statement, _assigned_in(loop), _DEPTH):
+        for above, below in _means(statement, assigned_in(loop), _DEPTH):
             for name in above & sums.keys():
                 grows = below is None or bool(below & (sums.keys() | _counted(loop)))
                 found.setdefault(name, OpenSum(name, grows, sums[name]))
@@ -143,7 +144,7 @@ def _never_set_back(tree: ast.Module, loop: Loop) -> dict[str, bool]:
                 name = name_of(node.func.value)
         if name:
             added[name] = added.get(name, False) or bare
-    reset = {name for name in added if name in _assigned_in(loop)} | _emptied(loop)
+    reset = {name for name in added if name in assigned_in(loop)} | _emptied(loop)
     return {
         name: bare for name, bare in added.items() if name not in reset and _begins_empty(tree, loop, name)
     }
@@ -164,7 +165,7 @@ def _without_gradients(block: ast.With) -> bool:
     return any(word in text for text in texts for word in _WITHOUT_GRADIENTS)
 
 
-def _assigned_in(loop: Loop) -> dict[str, list[ast.expr]]:
+def assigned_in(loop: ast.AST) -> dict[str, list[ast.expr]]:
     """What is given a value anywhere in the loop, and from what."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(loop):
@@ -219,7 +220,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> dict[str, ast.expr]:
 def _counted(loop: Loop) -> set[str]:
     """What goes up with the passes of the loop itself: its variable, and counters that are never set back."""
     own = {name_of(part) for part in ast.walk(loop.target)} if isinstance(loop, ast.For) else set()
-    assigned = _assigned_in(loop)
+    assigned = assigned_in(loop)
     counted = {
         name_of(node.target)
         for node in ast.walk(loop)
@@ -234,7 +235,8 @@ def _means(
     """What is divided by what, in this piece of code and in what its names were assigned from. None: by its own length."""
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
-            yield _names(part.left, meant, depth), _names(part.right, meant, depth, lengths=True)
+            if not _is_rate(part.right, meant, depth):
+                yield _names(part.left, meant, depth), _names(part.right, meant, depth, lengths=True)
         elif isinstance(part, ast.Call):
             called = part.func.attr if isinstance(part.func, ast.Attribute) else name_of(part.func)
             if called in _MEANS:
@@ -243,6 +245,19 @@ def _means(
         elif isinstance(part, (ast.Name, ast.Attribute)) and depth:
             for value in meant.get(name_of(part), [])[:2]:
                 yield from _means(value, meant, depth - 1)
+
+
+def _is_rate(node: ast.expr, meant: dict[str, list[ast.expr]], depth: int) -> bool:
+    """What is divided by grows with the time, or is not known: `tokens / (time.time() - start)`."""
+    called = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    if any(name_of(each.func) not in {"len", "max", "sum", "float", "int"} for each in called):
+        return True
+    names = {name_of(each) for each in ast.walk(node)} - {""}
+    if any(words(name) & _TIMES for name in names):
+        return True
+    return depth > 0 and any(
+        _is_rate(value, meant, depth - 1) for name in names for value in meant.get(name, [])[:2]
+    )
 
 
 def _names(node: ast.AST, meant: dict[str, list[ast.expr]], depth: int, lengths: bool = False) -> set[str]:
