@@ -18,7 +18,6 @@ from premortem.events import (
     ZeroGrad,
 )
 
-
 ROUNDS = 40  # of both players: pretraining of one of them alone is over, and a pair of equal batches is no accident
 
 

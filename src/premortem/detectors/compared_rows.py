@@ -247,3 +247,77 @@ class TargetOfAnotherRow(Detector):
                 certainty=Certainty.PROVED,
                 rows=found.length,
             )
+
+
+class ProbabilitiesCrossed(Detector):
+    """`kl_div` compares probabilities over the classes with probabilities over the samples.
+
+    ## Why it matters
+    The targets of one sample do not sum to one, those of one class do, over the batch: what each sample is pulled to depends on which others
+    are in its batch.
+
+    ## Usual causes
+    `softmax(teacher, dim=0)` beside `log_softmax(student, dim=1)`; a dimension that was left out.
+
+    ## What to do
+    Name the dimension of the classes in both.
+
+    ## When it stays silent
+    When both sum to one over the same dimension, or one of them over both or none.
+    """
+
+    card = Card("PM476", "probabilities-crossed", "shape", Severity.ERROR).explaining("kl-arguments")
+    listens = (RowsCompared,)
+
+    def observe(self, event: RowsCompared) -> Findings:
+        if (
+            self.always(event.at, event.crossed is not None) >= TWICE
+            and event.crossed
+            and self.once(event.at)
+        ):
+            scores, targets = event.crossed
+            yield self.finding(
+                event,
+                f"`{event.fn}` is given scores that sum to one over dimension {scores} and targets that do over dimension {targets}",
+                cause="One of the two softmaxes runs over the samples of the batch.",
+                remedy="Use the dimension of the classes in both: dim=-1.",
+                certainty=Certainty.PROVED,
+            )
+
+
+class TrainedOnHeldOutRows(Detector):
+    """The loss compares rows that a mask sets apart for validation or test.
+
+    ## Why it matters
+    What is measured on them afterwards is memory.
+
+    ## Usual causes
+    `F.cross_entropy(out, y)` for `F.cross_entropy(out[train_mask], y[train_mask])`; the wrong mask.
+
+    ## What to do
+    Compare the rows of the training mask only.
+
+    ## How it is measured
+    The targets of the loss are found in the script's own array, as all of its rows or as those of one mask, number for number; and a mask whose
+    name says validation or test has rows among them.
+
+    ## When it stays silent
+    When no other mask is there, when several masks would give these targets, and when the names do not say.
+    """
+
+    card = Card("PM367", "trained-on-held-out-rows", "data-order", Severity.ERROR)
+    listens = (RowsCompared,)
+
+    def observe(self, event: RowsCompared) -> Findings:
+        found = event.held_out
+        if self.always(event.at, found is not None) >= TWICE and found and self.once(event.at):
+            name, rows = found
+            yield self.finding(
+                event,
+                f"the loss of the training compares {rows} rows that `{name}` sets apart",
+                cause="The rows of the loss are not limited to the training mask, or by another mask.",
+                remedy="Index outputs and targets of the loss with the training mask.",
+                certainty=Certainty.PROVED,
+                mask=name,
+                rows=rows,
+            )

@@ -45,3 +45,8 @@ class RowsCompared(Event):
     promise: Promise | None = None
     strangers: Strangers | None = None
     paired: bool = False  # inputs and targets were found in their arrays, in the same rows
+    crossed: tuple[int, int] | None = (
+        None  # the dimensions over which scores and targets of `kl_div` sum to one
+    )
+    # Of a whole set with masks for its parts: a mask that is called validation or test, and how many of its rows are trained on.
+    held_out: tuple[str, int] | None = None

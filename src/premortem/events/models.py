@@ -70,6 +70,7 @@ class ModelSeen(Event):
     frozen: tuple[SaidFrozen, ...] = ()
     repeats: tuple[Repeated, ...] = ()
     hasty: tuple[Hasty, ...] = ()
+    writes: int = 0  # to its parameters so far, all together: as many as another of its kind has had when both are as they were built
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,6 +151,9 @@ class Experimented(Event):
     length: int = 0  # of that sequence
     tokens: bool = False  # it holds whole numbers
     ignored: tuple[str, ...] = ()  # inputs, as `forward` calls them, that have no effect on any output
+    demanded: tuple[
+        str, ...
+    ] = ()  # of these, what `forward` cannot do without, in a model that never asks for its mode
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,6 +19,7 @@ import torch
 
 from premortem.events import Forward, RowsCompared, Site
 from premortem.probes.frame_variables import variables
+from premortem.probes.held_out_rows import held_out
 from premortem.probes.loop_counters import user_frames
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
@@ -32,6 +33,7 @@ _FEW = 8  # rows: with fewer, anything may be alike by chance
 _FRAMES = 3  # innermost ones of the user's
 _VALUES = 64  # variables of one frame
 _EXACT = 1e-5  # of the largest number: what two ways of rounding may differ by in float32
+_SUMS = 1e-3  # how far a sum of probabilities may be from one
 _SQUARES = ("cross_entropy", "nll_loss")
 
 
@@ -87,6 +89,8 @@ class ComparedRows:
         rows = wanted.shape[0]
         event = RowsCompared(step=self.session.step, at=at, fn=fn, rows=rows)
         event.turned = self._turned(given, wanted, [t for _, t in named])
+        event.crossed = crossed(given, wanted) if fn == "kl_div" else None
+        event.held_out = held_out(wanted, frames)
         event.itself = itself(given, wanted) if fn in _SQUARES else ""
         if rows >= _FEW and len(inputs) == len(self._inputs):
             event.alike = _all_alike(inputs, wanted)
@@ -169,6 +173,15 @@ def _twins(shown: torch.Tensor, wanted: torch.Tensor, scale: float) -> bool:
     apart[rows, rows] = 0
     apart[rows, wanted] = 0
     return float(apart.amax()) <= _EXACT * scale
+
+
+def crossed(given: torch.Tensor, wanted: torch.Tensor) -> tuple[int, int] | None:
+    """Logarithms of probabilities over one dimension, compared with probabilities over the other."""
+    if given.dim() != 2 or given.shape != wanted.shape or min(given.shape) < 2:
+        return None
+    scores = [d for d in (0, 1) if float(given.logsumexp(d).abs().amax()) < _SUMS]
+    targets = [d for d in (0, 1) if float((wanted.sum(d) - 1).abs().amax()) < _SUMS]
+    return (scores[0], targets[0]) if len(scores) == len(targets) == 1 and scores != targets else None
 
 
 def _is_plain(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from premortem.probes.session import tensors_in
+from premortem.probes.session import code_kind, tensors_in
 from premortem.probes.target_relation import Relation
 
 _FEW = 4  # samples: with fewer, rows may be streams, views or players
@@ -189,3 +189,13 @@ def without_effect(
         if len(after) == len(before) and all(a.shape == b.shape and distance(a, b, a) == 0 for a, b in pairs):
             found.append(names[id(tensor)])
     return tuple(found)
+
+
+def demanded(module: nn.Module, ignored: tuple[str, ...]) -> tuple[str, ...]:
+    """Of these inputs, those that `forward` cannot do without, in a model that never asks whether it is in training."""
+    kinds = {kind for part in module.modules() for kind in type(part).__mro__}
+    own = [f for kind in kinds for f in vars(kind).values() if inspect.isfunction(f)]
+    if any("training" in f.__code__.co_names for f in own if code_kind(f.__code__.co_filename) == 0):
+        return ()
+    known = inspect.signature(module.forward).parameters
+    return tuple(n for n in ignored if n in known and known[n].default is inspect.Parameter.empty)

@@ -26,6 +26,7 @@ from premortem.probes.experiment_table import (
     Call,
     Case,
     by_rows,
+    demanded,
     distance,
     names_of,
     without_effect,
@@ -163,7 +164,8 @@ class Experiments:
         """A loader made the first dimension, and there is a target for each of its rows."""
         drawn = (tensor for reference in self.recent.tensors if (tensor := reference()) is not None)
         return any(t.dim() and t.shape[0] == rows for t in drawn) and any(
-            y.dim() and y.shape[0] == rows for y in targets
+            y.dim() and y.shape[0] and y.shape[0] % rows == 0  # or one for each of several views of it
+            for y in targets
         )
 
     def _event(
@@ -192,6 +194,7 @@ class Experiments:
             effects=effects,
             noisy=noisy,
             ignored=ignored,
+            demanded=demanded(module, ignored) if ignored else (),
             samples=case.rows,
             shape=tuple(first.shape),
             batched=self._batched(case.rows, targets),
