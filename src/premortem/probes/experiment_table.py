@@ -12,6 +12,7 @@ from premortem.probes.session import code_kind, tensors_in
 from premortem.probes.target_relation import Relation
 
 _FEW = 4  # samples: with fewer, rows may be streams, views or players
+_MANY = 8  # samples: more than a recurrent model has layers
 _TINY = 1e-12
 _ROWS = 64  # that are compared one by one
 _INPUTS = 4  # that are tried one by one
@@ -37,6 +38,7 @@ class Experiment:
     reorders: bool = (
         False  # a model that draws random numbers gives each row its own: the comparison says nothing
     )
+    of_all: bool = False  # holds for every output that has a row for each sample, not for the largest alone
 
 
 def by_rows(case: Case) -> bool:
@@ -113,7 +115,7 @@ def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | 
 
 
 EXPERIMENTS = (
-    Experiment("other samples in the batch", by_rows, _every_other_row, _the_rows_between),
+    Experiment("other samples in the batch", by_rows, _every_other_row, _the_rows_between, of_all=True),
     Experiment("another order of the samples", by_rows, _rows_rotated, _rotated_back, reorders=True),
     Experiment("another future", _in_order, _other_future, _the_past),
 )
@@ -140,6 +142,16 @@ class Call:
         args, kwargs = swapped((self.args, self.kwargs), instead)
         found = [t.detach() for t in tensors_in(self.module(*args, **kwargs)) if t.layout == torch.strided]
         return sorted((t for t in found if t.is_floating_point()), key=torch.Tensor.numel, reverse=True)
+
+
+def judged(experiment: Experiment, case: Case, before: list[torch.Tensor]) -> list[int]:
+    """The outputs whose change counts: the largest, and tables with a row for each of many samples."""
+    more = experiment.of_all and case.rows >= _MANY
+    return [
+        place
+        for place, output in enumerate(before)
+        if not place or (more and output.dim() == 2 and output.shape[0] == case.rows)
+    ]
 
 
 def swapped(thing: Any, instead: dict[int, torch.Tensor]) -> Any:

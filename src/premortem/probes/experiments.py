@@ -28,6 +28,7 @@ from premortem.probes.experiment_table import (
     by_rows,
     demanded,
     distance,
+    judged,
     names_of,
     without_effect,
 )
@@ -146,10 +147,12 @@ class Experiments:
                 for experiment in EXPERIMENTS:
                     if experiment.applies(case) and not (noisy and experiment.reorders):
                         after = call(experiment.change(case))
-                        alike = bool(after) and after[0].shape == base[0].shape
-                        effect = experiment.effect(case, base[0], after[0]) if alike else None
-                        if effect is not None:
-                            effects[experiment.name] = effect
+                        places = judged(experiment, case, base) if len(after) == len(base) else []
+                        pairs = [(base[each], after[each]) for each in places]
+                        found = [experiment.effect(case, a, b) for a, b in pairs if a.shape == b.shape]
+                        known = [effect for effect in found if effect is not None]
+                        if known:
+                            effects[experiment.name] = max(known)
                 if by_rows(case):
                     ignored = without_effect(call, case, base, names_of(module, given.args, given.kwargs))
         if written and rows >= _FEW:
