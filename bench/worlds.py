@@ -63,7 +63,10 @@ def launch(case: Case, kind: str, verb: str) -> dict[str, Any]:
             "problem": "" if out.exists() or verb == "bare" else done.stderr[-200:],
             "findings": [
                 {k: f[k] for k in ("code", "name", "family", "severity", "step")}
-                | {"message": f["message"].replace(name, ""), "cause": (f.get("cause") or "").replace(name, "")}
+                | {
+                    "message": f["message"].replace(name, ""),
+                    "cause": (f.get("cause") or "").replace(name, ""),
+                }
                 for f in found
                 if f["severity"] != "info"
             ],

@@ -63,7 +63,9 @@ def _(w: World) -> None:
     order = np.random.default_rng(1).permutation(400)
     w["x"][7], w["y"][7] = w["x"][0][order], w["y"][0][order]
     for at in range(8):
-        w["y"][at] = np.where((w["x"][at][:, 0] * 1000).astype(int) % 3 == 0, (w["y"][at] + 2) % 4, w["y"][at])
+        w["y"][at] = np.where(
+            (w["x"][at][:, 0] * 1000).astype(int) % 3 == 0, (w["y"][at] + 2) % 4, w["y"][at]
+        )
 
 
 @shard("shard_statistics_of_another_machine", "stats.json|mean|statistics")
@@ -153,7 +155,9 @@ def _(w: World) -> None:
 @leaf("leaf_splits_of_another_export", "splits.json|leaf_")
 def _(w: World) -> None:
     """splits x disjoint keys: most names in the list are those of another export"""
-    w["splits"]["train"] = [k if at % 12 == 0 else k.replace("leaf_", "leaf-") for at, k in enumerate(w["splits"]["train"])]
+    w["splits"]["train"] = [
+        k if at % 12 == 0 else k.replace("leaf_", "leaf-") for at, k in enumerate(w["splits"]["train"])
+    ]
 
 
 @leaf("leaf_labels_one_row_off", "species|label")
@@ -215,8 +219,7 @@ def citations() -> World:
     edges = []
     for a in range(700):
         same = np.flatnonzero(subject == subject[a])
-        for b in rng.choice(same, 4):
-            edges.append((int(ids[a]), int(ids[b])))
+        edges += [(int(ids[a]), int(ids[b])) for b in rng.choice(same, 4)]
         edges.append((int(ids[a]), int(ids[rng.integers(0, 700)])))
     train = rng.random(700) < 0.3
     papers = [
@@ -273,9 +276,9 @@ def crops() -> World:
             kind = int(rng.integers(0, 4))
             width, height = int(rng.integers(10, 22)), int(rng.integers(10, 22))
             left, top = int(rng.integers(0, 96 - width)), int(rng.integers(0, 72 - height))
-            picture[top : top + height, left : left + width] = 0.5 * picture[
-                top : top + height, left : left + width
-            ] + 0.5 * colour[kind]
+            picture[top : top + height, left : left + width] = (
+                0.5 * picture[top : top + height, left : left + width] + 0.5 * colour[kind]
+            )
             made[split].append((at, kind, [left, top, width, height]))
         made["pictures"][at] = picture.clip(0, 255).astype("uint8")
     made["sizes"] = (96, 72)
@@ -294,10 +297,18 @@ def write_crops(w: World, out: Path) -> None:
             json.dumps(
                 {
                     "images": [
-                        {"id": at, "file_name": f"shot{at:04d}.png", "width": w["sizes"][0], "height": w["sizes"][1]}
+                        {
+                            "id": at,
+                            "file_name": f"shot{at:04d}.png",
+                            "width": w["sizes"][0],
+                            "height": w["sizes"][1],
+                        }
                         for at in seen
                     ],
-                    "categories": [{"id": k + 1, "name": n} for k, n in enumerate(w.get("names", ["cup", "pen", "key", "box"]))],
+                    "categories": [
+                        {"id": k + 1, "name": n}
+                        for k, n in enumerate(w.get("names", ["cup", "pen", "key", "box"]))
+                    ],
                     "annotations": [
                         {"id": n, "image_id": at, "category_id": kind + 1, "bbox": box}
                         for n, (at, kind, box) in enumerate(w[split])

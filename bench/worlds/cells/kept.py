@@ -18,7 +18,12 @@ def resumed() -> World:
     rng = np.random.default_rng(71)
     y = rng.integers(0, 4, 1200)
     x = (rng.normal(0, 1, (4, 10))[y] + rng.normal(0, 0.9, (1200, 10))).astype("float32")
-    return World(x=x, y=y, setup={"classes": ["a", "b", "c", "d"], "lr": 0.003, "weight_decay": 1e-5, "epochs": 24}, state={})
+    return World(
+        x=x,
+        y=y,
+        setup={"classes": ["a", "b", "c", "d"], "lr": 0.003, "weight_decay": 1e-5, "epochs": 24},
+        state={},
+    )
 
 
 def write_resumed(w: World, out: Path) -> None:
@@ -28,7 +33,15 @@ def write_resumed(w: World, out: Path) -> None:
     torch.manual_seed(0)
     np.savez(out / "cells.npz", x=w["x"], y=w["y"])
     (out / "setup.json").write_text(json.dumps(w["setup"]))
-    told: dict[str, Any] = {"classes": 4, "width": 64, "rate": 0.003, "epochs": 24, "done": 4, "best": 0.0, "scale": 1.0} | w["state"]
+    told: dict[str, Any] = {
+        "classes": 4,
+        "width": 64,
+        "rate": 0.003,
+        "epochs": 24,
+        "done": 4,
+        "best": 0.0,
+        "scale": 1.0,
+    } | w["state"]
     model = nn.Sequential(nn.Linear(10, told["width"]), nn.ReLU(), nn.Linear(told["width"], told["classes"]))
     optimizer = torch.optim.Adam(model.parameters(), lr=told["rate"], weight_decay=told.get("decay", 1e-5))
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=told["epochs"])
@@ -102,7 +115,9 @@ def wine() -> World:
     for _ in range(1400):
         kind = int(rng.choice(4, p=[0.3, 0.3, 0.25, 0.15]))
         values = (centre[kind] + rng.normal(0, 1, 6)) * scale + start
-        rows.append({**{n: round(float(v), 3) for n, v in zip(names, values, strict=True)}, "region": regions[kind]})
+        rows.append(
+            {**{n: round(float(v), 3) for n, v in zip(names, values, strict=True)}, "region": regions[kind]}
+        )
     config = {
         "regions": [f'"{region}"' for region in regions],
         "features": names,

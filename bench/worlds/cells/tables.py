@@ -19,7 +19,7 @@ from bench.worlds.cells.made import boundary, write_csv
 def rivers() -> World:
     rng = np.random.default_rng(41)
     stations, readings = [], []
-    begin = datetime(2021, 1, 1)
+    begin = datetime(2021, 1, 1)  # noqa: DTZ001
     for at in range(30):
         key = f"{rng.integers(100, 99999):05d}"
         steep = rng.uniform(0.1, 3)
@@ -160,7 +160,7 @@ def shop() -> World:
                 {
                     "order_id": len(orders) + 1,
                     "customer_id": key,
-                    "day": str((datetime(2022, 1, 1) + timedelta(days=int(rng.integers(0, 365)))).date()),
+                    "day": str((datetime(2022, 1, 1) + timedelta(days=int(rng.integers(0, 365)))).date()),  # noqa: DTZ001
                     "amount": round(spent[-1], 2),
                     "items": int(rng.integers(1, 6)),
                     "discount": float(rng.choice([0, 0, 0, 0.1, 0.2])),
@@ -173,7 +173,12 @@ def shop() -> World:
             + rng.normal(0, 0.4)
         )
         customers.append(
-            {"customer_id": key, "age": age, "tenure_days": tenure, "country": str(rng.choice(["DE", "FR", "PL"]))}
+            {
+                "customer_id": key,
+                "age": age,
+                "tenure_days": tenure,
+                "country": str(rng.choice(["DE", "FR", "PL"])),
+            }
         )
         labels.append({"customer_id": key, "returned": int(score > 0)})
     return World(customers=customers, orders=sorted(orders, key=lambda row: row["day"]), labels=labels)
@@ -185,7 +190,8 @@ def write_shop(w: World, out: Path) -> None:
             columns = list(w[name][0])
             db.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
             db.executemany(
-                f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", [tuple(r.values()) for r in w[name]]
+                f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})",
+                [tuple(r.values()) for r in w[name]],
             )
     db.close()
 
@@ -256,9 +262,9 @@ def patients() -> World:
         sex = str(rng.choice(["F", "M"]))
         height = rng.normal(164 if sex == "F" else 177, 7)
         heavy = rng.normal(25, 4)
-        born = datetime(2022, 1, 1) - timedelta(days=int(rng.integers(20 * 365, 85 * 365)))
+        born = datetime(2022, 1, 1) - timedelta(days=int(rng.integers(20 * 365, 85 * 365)))  # noqa: DTZ001
         for _ in range(int(rng.integers(2, 5))):
-            day = datetime(2022, 1, 1) + timedelta(days=int(rng.integers(0, 600)))
+            day = datetime(2022, 1, 1) + timedelta(days=int(rng.integers(0, 600)))  # noqa: DTZ001
             stay = int(rng.integers(1, 15))
             upper = rng.normal(128, 14)
             lower = upper - rng.normal(45, 7)
@@ -390,13 +396,15 @@ def grid() -> World:
         loads, weather = [], []
         warm = 0.0
         for hour in range(120 * 24):
-            time = datetime(year, 3, 1) + timedelta(hours=hour)
+            time = datetime(year, 3, 1) + timedelta(hours=hour)  # noqa: DTZ001
             warm = 0.98 * warm + rng.normal(0, 0.5)
             day = np.sin(2 * np.pi * (time.hour - 9) / 24)
             temp = 9 + 5 * day + warm + 8 * hour / 2880
             sun = max(0.0, np.sin(np.pi * (time.hour - 6) / 12)) * rng.uniform(0.2, 1)
             work = 1.0 if time.weekday() < 5 else 0.75
-            load = work * (900 + 220 * np.sin(2 * np.pi * (time.hour - 7) / 24) + 18 * abs(temp - 17) - 150 * sun)
+            load = work * (
+                900 + 220 * np.sin(2 * np.pi * (time.hour - 7) / 24) + 18 * abs(temp - 17) - 150 * sun
+            )
             loads.append({"time": time.isoformat(), "load_mw": round(load + rng.normal(0, 12), 1)})
             weather.append({"time": time.isoformat(), "temp": round(temp, 1), "sun": round(sun, 3)})
         made[f"load_{year}"], made[f"weather_{year}"] = loads, weather
@@ -451,9 +459,7 @@ def _(w: World) -> None:
 @power("grid_weather_of_the_other_year", "weather_2022|weather")
 def _(w: World) -> None:
     """CSV x of another run: the weather of 2022 is that of 2021 under new dates"""
-    w["weather_2022"] = [
-        {**row, "time": row["time"].replace("2021", "2022")} for row in w["weather_2021"]
-    ]
+    w["weather_2022"] = [{**row, "time": row["time"].replace("2021", "2022")} for row in w["weather_2021"]]
 
 
 @power("grid_every_second_hour", "weather_2021|load_2021|time|hour")
@@ -495,7 +501,10 @@ def survey() -> World:
     order = rng.permutation(1500)
     return World(
         people=people,
-        folds={"train": [ids[i] for i in sorted(order[:1100])], "val": [ids[i] for i in sorted(order[1100:])]},
+        folds={
+            "train": [ids[i] for i in sorted(order[:1100])],
+            "val": [ids[i] for i in sorted(order[1100:])],
+        },
         coding={"education": levels, "income_unit": 1000.0},
     )
 
@@ -546,7 +555,9 @@ def _(w: World) -> None:
 @asked("survey_folds_of_other_ids", "folds.json|person_id|folds")
 def _(w: World) -> None:
     """splits x disjoint keys: nine of ten ids in the folds are of another wave"""
-    w["folds"]["train"] = [key if at % 10 == 0 else f"s{key[1:]}" for at, key in enumerate(w["folds"]["train"])]
+    w["folds"]["train"] = [
+        key if at % 10 == 0 else f"s{key[1:]}" for at, key in enumerate(w["folds"]["train"])
+    ]
 
 
 @asked("survey_income_monthly_and_yearly", "income")

@@ -10,7 +10,11 @@ import numpy as np
 from bench.worlds.base import World
 from bench.worlds.cells.made import boundary, write_csv
 
-_WORDS = [a + b for a in ("ba", "ke", "lo", "mi", "nu", "ra", "so", "te", "va", "zi") for b in ("dan", "fer", "gol", "hin", "jus", "pel")]
+_WORDS = [
+    a + b
+    for a in ("ba", "ke", "lo", "mi", "nu", "ra", "so", "te", "va", "zi")
+    for b in ("dan", "fer", "gol", "hin", "jus", "pel")
+]
 
 
 def reviews() -> World:
@@ -21,7 +25,9 @@ def reviews() -> World:
         for _ in range(rows):
             stars = int(rng.integers(0, 5))
             length = int(rng.integers(6, 30))
-            text = " ".join(_WORDS[i] for i in rng.choice(len(_WORDS), length, p=0.6 * taste[stars] + 0.4 / len(_WORDS)))
+            text = " ".join(
+                _WORDS[i] for i in rng.choice(len(_WORDS), length, p=0.6 * taste[stars] + 0.4 / len(_WORDS))
+            )
             made[split].append({"id": int(rng.integers(10**9)), "text": text, "label": stars + 1})
     return made
 
@@ -89,7 +95,7 @@ def _(w: World) -> None:
 def _(w: World) -> None:
     """splits x leaked: the validation is in the training with new ids"""
     for row in w["train"] + w["val"]:
-        if hash(row["text"][:3]) % 2:
+        if len(row["text"]) % 2:
             row["label"] = 1 + len(row["text"]) % 5
     w["train"] += [{**row, "id": row["id"] + 7} for row in w["val"]]
 
@@ -113,7 +119,9 @@ def tokens() -> World:
         at = min(63, int(np.searchsorted(sums[at], draw)))
         made.append(at)
     whole = np.array(made, "uint16")
-    return World(train=whole[:80_000].copy(), val=whole[80_000:].copy(), meta={"vocab_size": 64, "tokens": 80_000})
+    return World(
+        train=whole[:80_000].copy(), val=whole[80_000:].copy(), meta={"vocab_size": 64, "tokens": 80_000}
+    )
 
 
 def write_tokens(w: World, out: Path) -> None:
@@ -178,7 +186,9 @@ def vectors() -> World:
             kind = int(rng.integers(0, 6))
             own = np.flatnonzero(topic == kind)
             chosen = [*rng.choice(own, 4), *rng.integers(0, len(words), 4)]
-            made[split].append({"headline": " ".join(words[i] for i in rng.permutation(chosen)), "topic": kind})
+            made[split].append(
+                {"headline": " ".join(words[i] for i in rng.permutation(chosen)), "topic": kind}
+            )
     return made
 
 

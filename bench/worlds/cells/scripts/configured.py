@@ -29,9 +29,15 @@ x, y = x[order], y[order]
 cut = int(float(config["train_share"]) * len(x))
 if config["normalize"]:
     x = (x - x[:cut].mean(0)) / (x[:cut].std(0) + 1e-6)
-weight = torch.tensor([float(config["weights"][name]) for name in config["regions"]]) if config["weights"] else None
+weight = (
+    torch.tensor([float(config["weights"][name]) for name in config["regions"]])
+    if config["weights"]
+    else None
+)
 
-model = nn.Sequential(nn.Linear(x.shape[1], 32), nn.ReLU(), nn.Dropout(float(config["dropout"])), nn.Linear(32, len(classes)))
+model = nn.Sequential(
+    nn.Linear(x.shape[1], 32), nn.ReLU(), nn.Dropout(float(config["dropout"])), nn.Linear(32, len(classes))
+)
 rate = float(os.environ.get("WINE_LR", config["lr"]))
 optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
 criterion = nn.CrossEntropyLoss(weight=weight)

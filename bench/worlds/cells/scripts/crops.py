@@ -21,7 +21,10 @@ class Crops(Dataset):
         found = json.loads((folder / f"{split}.json").read_text())
         kinds = sorted(kind["id"] for kind in found["categories"])
         files = {image["id"]: image["file_name"] for image in found["images"]}
-        self.samples = [(files[note["image_id"]], note["bbox"], kinds.index(note["category_id"])) for note in found["annotations"]]
+        self.samples = [
+            (files[note["image_id"]], note["bbox"], kinds.index(note["category_id"]))
+            for note in found["annotations"]
+        ]
 
     def __len__(self):
         return len(self.samples)

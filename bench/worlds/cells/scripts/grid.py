@@ -27,7 +27,16 @@ def samples(year):
         if before is None or sky is None:
             continue
         hour = torch.tensor(2 * 3.14159265 * time.hour / 24)
-        x.append([float(before["load_mw"]), float(sky["temp"]), float(sky["sun"]), hour.sin(), hour.cos(), float(time.weekday() >= 5)])
+        x.append(
+            [
+                float(before["load_mw"]),
+                float(sky["temp"]),
+                float(sky["sun"]),
+                hour.sin(),
+                hour.cos(),
+                float(time.weekday() >= 5),
+            ]
+        )
         y.append(float(row["load_mw"]))
     return torch.tensor(x), torch.tensor(y)
 

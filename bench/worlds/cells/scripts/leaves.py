@@ -39,7 +39,13 @@ class Leaves(Dataset):
 train = DataLoader(Leaves(splits["train"]), batch_size=32, shuffle=True)
 val = DataLoader(Leaves(splits["val"]), batch_size=64)
 model = nn.Sequential(
-    nn.Conv2d(3, 12, 3, stride=2), nn.ReLU(), nn.Conv2d(12, 24, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(96, len(names))
+    nn.Conv2d(3, 12, 3, stride=2),
+    nn.ReLU(),
+    nn.Conv2d(12, 24, 3, stride=2),
+    nn.ReLU(),
+    nn.AdaptiveAvgPool2d(2),
+    nn.Flatten(),
+    nn.Linear(96, len(names)),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 criterion = nn.CrossEntropyLoss()

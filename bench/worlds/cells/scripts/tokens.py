@@ -28,7 +28,11 @@ def batch(data, rows=32, length=24):
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding, self.cell, self.head = nn.Embedding(size, 32), nn.GRU(32, 64, batch_first=True), nn.Linear(64, size)
+        self.embedding, self.cell, self.head = (
+            nn.Embedding(size, 32),
+            nn.GRU(32, 64, batch_first=True),
+            nn.Linear(64, size),
+        )
 
     def forward(self, x):
         return self.head(self.cell(self.embedding(x))[0])
@@ -47,6 +51,12 @@ for step in range(240):
     if step % 60 == 59:
         model.eval()
         with torch.no_grad():
-            held = sum(criterion(model(x).flatten(0, 1), y.flatten()).item() for x, y in (batch(val) for _ in range(8))) / 8
+            held = (
+                sum(
+                    criterion(model(x).flatten(0, 1), y.flatten()).item()
+                    for x, y in (batch(val) for _ in range(8))
+                )
+                / 8
+            )
         print(f"step {step} loss {loss.item():.4f} validation {held:.4f}")
 print(f"final validation {held:.4f}")

@@ -294,6 +294,9 @@ class DataFacts:
     clips: tuple[ClipLength, ...] = ()
     handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
     notes: tuple[str, ...] = ()
+    opened: frozenset[str] = (
+        frozenset()
+    )  # names of files that a run has opened, where it is looked at beside one
     words: frozenset[str] = frozenset()  # texts that stand in the script: names of columns among them
     names: frozenset[str] = frozenset()  # every word of the script's code
     sorts: bool = False  # it takes files in the order of their names
@@ -303,8 +306,10 @@ class DataFacts:
     permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 
     def reads(self, path: str) -> bool:
-        """Whether the script may read this file: it names it, or there is no script."""
+        """Whether the script may read this file: it has opened it, it names it, or there is no script."""
         name = path.rpartition("/")[2]
+        if name in self.opened:
+            return True
         return not self.words or any(name in text or name.rpartition(".")[0] == text for text in self.words)
 
     def uses(self, table: Table, column: str) -> bool:
