@@ -112,7 +112,7 @@ def leaves() -> World:
     kinds = ["ash", "beech", "elm", "oak"]
     pictures, labels = {}, {}
     colour = np.array([[70, 120, 60], [120, 110, 40], [60, 90, 110], [130, 70, 70]])
-    for at in range(520):
+    for _at in range(520):
         kind = int(rng.integers(0, 4))
         picture = rng.normal(0, 22, (28, 28, 3)) + colour[kind] + rng.normal(0, 18, 3)
         rows = np.arange(28)

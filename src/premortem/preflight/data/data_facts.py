@@ -160,6 +160,20 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """A list of names or numbers in a small file: the samples of a split, the classes, the columns to use."""
+
+    path: str
+    key: str  # under which it stands; "" for the file itself
+    values: tuple[str, ...]
+    types: frozenset[str] = frozenset()  # "str", "int", "bool": what its entries are to a program
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}[{self.key}]" if self.key else self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
     """The same content several times in one split."""
 
@@ -179,6 +193,19 @@ class Moved:
     step: int
     here: float  # how well they go together as they are
     there: float  # ... once they are moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unruly:
+    """Labels that do not follow their rows, in parts of the data or as a whole, and what puts them right."""
+
+    what: str  # where the labels stand
+    parts: tuple[str, ...]  # which of them; empty for all
+    how: str  # what puts them right
+    here: float  # how often a simple rule is right about them,
+    rest: float  # ... about the others, or once they are put right
+    chance: float
+    column: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +236,12 @@ class Root:
     vocabularies: tuple[Vocabulary, ...] = ()
     weights: tuple[Weights, ...] = ()
     lists: tuple[Listed, ...] = ()
+    entries: tuple[Entries, ...] = ()
+    stems: frozenset[str] = frozenset()  # names of sample files without their endings
+    follows: tuple[Unruly, ...] = ()
+    uneven_arrays: tuple[
+        tuple[str, int, str, int], ...
+    ] = ()  # two files that belong together, and their rows
     links: tuple[
         tuple[str, str], ...
     ] = ()  # folders that are links, and the folder of this root where they end
