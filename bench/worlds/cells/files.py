@@ -57,7 +57,7 @@ def _(w: World) -> None:
         w["y"][at] = np.roll(w["y"][at], 1)
 
 
-@shard("shard_validation_is_a_training_shard", "signal_7|signal_0|both")
+@shard("shard_validation_is_a_training_shard", "signal_7|signal_0|both|also in")
 def _(w: World) -> None:
     """npy x overlapping: the shard for validation is a copy of the first, in another order"""
     order = np.random.default_rng(1).permutation(400)
@@ -141,7 +141,7 @@ def write_leaves(w: World, out: Path) -> None:
 leaf = boundary("leaves", leaves, write_leaves)
 
 
-@leaf("leaf_splits_overlap", "splits.json|both|in the training")
+@leaf("leaf_splits_overlap", "splits.json|both|in the training|also in")
 def _(w: World) -> None:
     """splits x overlapping: two thirds of the validation are trained on"""
     w["splits"]["train"] += w["splits"]["val"][:80]
@@ -174,7 +174,7 @@ def _(w: World) -> None:
         del w["pictures"][key]
 
 
-@leaf("leaf_copies_under_other_names", "copies|both|same|twice")
+@leaf("leaf_copies_under_other_names", "copies|both|same|twice|also in")
 def _(w: World) -> None:
     """images x overlapping: pictures of the validation are copies of training pictures under other names"""
     rng = np.random.default_rng(5)

@@ -377,7 +377,7 @@ def _(w: World) -> None:
         row["readmitted"] = int(row["readmitted"] or row["stay_days"] > 11)
 
 
-@visit("visits_copied", "patient_id|copies|twice|repeat")
+@visit("visits_copied", "patient_id|copies|twice|repeat|also in")
 def _(w: World) -> None:
     """Parquet x overlapping: visits come again under new patients, so that they are in both parts"""
     again = [{**row, "patient_id": f"Q{at:06d}"} for at, row in enumerate(w["rows"]) if at % 2]
@@ -546,7 +546,7 @@ def _(w: World) -> None:
     w["coding"]["education"] = ["none", "school", "apprenticeship", "university"]
 
 
-@asked("survey_folds_overlap", "folds.json|folds|in both")
+@asked("survey_folds_overlap", "folds.json|folds|in both|also in")
 def _(w: World) -> None:
     """splits x overlapping: all people of the validation are trained on"""
     w["folds"]["train"] = w["folds"]["train"] + w["folds"]["val"]

@@ -91,7 +91,7 @@ def _(w: World) -> None:
         row["text"] = row["text"].replace(" ", "_")
 
 
-@review("reviews_validation_is_trained_on", "val.jsonl|both|training")
+@review("reviews_validation_is_trained_on", "val.jsonl|both|training|also in")
 def _(w: World) -> None:
     """splits x leaked: the validation is in the training with new ids"""
     for row in w["train"] + w["val"]:
@@ -151,7 +151,7 @@ def _(w: World) -> None:
     w["train"] = np.tile(w["train"][:400], 200)
 
 
-@token("tokens_val_is_the_end_of_train", "val.bin|both|training")
+@token("tokens_val_is_the_end_of_train", "val.bin|both|training|also in")
 def _(w: World) -> None:
     """raw x leaked: the validation is also at the end of the training, which is small"""
     w["train"] = np.concatenate([w["train"][:300], w["val"][:2500]])
@@ -220,7 +220,7 @@ def _(w: World) -> None:
     w["words"] = [f"{word};{at}" for at, word in enumerate(w["words"])]
 
 
-@vector("vectors_topics_of_the_test_numbered_anew", "topic")
+@vector("vectors_topics_of_the_test_numbered_anew", "topic|renumbered")
 def _(w: World) -> None:
     """labels x another order: topics of the test are numbered by another list"""
     order = [2, 4, 0, 5, 1, 3]

@@ -43,7 +43,10 @@ class EvaluationDwarfsTraining(Detector):
         pairs = list(phases(event.profiles))
         for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
-            others = [(judged.length or 0, judged) for other, judged in pairs if other is trained]
+            # What is judged without a loader has no length: as many as there are different rows.
+            others = [
+                (judged.length or judged.distinct, judged) for other, judged in pairs if other is trained
+            ]
             if not mine or mine > _FEW or trained.rows < _ROUNDS * mine or not others:
                 continue
             most, largest = max(others, key=lambda pair: pair[0])

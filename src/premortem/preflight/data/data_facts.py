@@ -196,6 +196,19 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A long file of tokens."""
+
+    path: str
+    split: str
+    tokens: int
+    highest: int
+    counts: tuple[int, ...]  # of each token
+    marks: frozenset[int]  # of the passages with the smallest marks
+    repeated: float  # share of passages that have come before in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unruly:
     """Labels that do not follow their rows, in parts of the data or as a whole, and what puts them right."""
 
@@ -239,6 +252,10 @@ class Root:
     entries: tuple[Entries, ...] = ()
     stems: frozenset[str] = frozenset()  # names of sample files without their endings
     follows: tuple[Unruly, ...] = ()
+    streams: tuple[Stream, ...] = ()
+    numbers: tuple[
+        tuple[str, str, int], ...
+    ] = ()  # whole numbers in small files: the file, the key, the number
     uneven_arrays: tuple[
         tuple[str, int, str, int], ...
     ] = ()  # two files that belong together, and their rows
@@ -343,7 +360,11 @@ class DataFacts:
         name = path.rpartition("/")[2]
         if name in self.opened:
             return True
-        return not self.words or any(name in text or name.rpartition(".")[0] == text for text in self.words)
+        ending = f".{name.rpartition('.')[2]}"
+        return not self.words or any(
+            name in text or name.rpartition(".")[0] == text or text == ending  # f"load_{year}.csv"
+            for text in self.words
+        )
 
     def uses(self, table: Table, column: str) -> bool:
         """Whether the script may use this column: it names it, or hardly any of the file's (the label, what to drop)."""

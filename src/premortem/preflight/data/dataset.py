@@ -24,7 +24,7 @@ from premortem.preflight.data import (
 )
 from premortem.preflight.data.data_facts import Classes, Look, Root, Stored, Trouble
 from premortem.preflight.data.readers.around import Around, MissingLibrary
-from premortem.preflight.data.relations import partners, ruled
+from premortem.preflight.data.relations import partners, ruled, streams
 from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
 from premortem.preflight.project import Tell
@@ -107,6 +107,8 @@ def look_at(
         stems=frozenset(names.stem(file.name) for file in tree.files if file.kind in _SINGLE),
         follows=tuple(ruled.unruly(tree, found_tables, bands)),
         uneven_arrays=tuple(ruled.uneven(tree)),
+        streams=tuple(streams.streams(tree, raw)),
+        numbers=tuple(partners.numbers(tree.root, tree.files)),
         links=tuple(tree.links),
         described=tuple(_described(tree, keeps)),
         stored=tuple(_stored(tree, sound)),

@@ -68,7 +68,7 @@ class AnotherUnitInAPart(Check):
         import numpy as np
 
         made = np.asarray(values)
-        for name, cells in columns.words(table).items():
+        for name, cells in columns.sources(table).items():
             groups = columns.groups(cells)
             if name == column or len(groups) < 2:
                 continue

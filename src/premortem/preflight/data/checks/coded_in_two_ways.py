@@ -70,7 +70,7 @@ def words_and_numbers(table: Table, column: str, counts: Counter[str]) -> str:
     number, word = sum(counts[each] for each in numbers), sum(counts[each] for each in words)
     if min(len(numbers), len(words)) < 2 or min(number, word) < _SHARE * counts.total():
         return ""
-    for name, cells in columns.words(table).items():
+    for name, cells in columns.sources(table).items():
         if name == column:
             continue
         groups = columns.groups(cells)

@@ -31,7 +31,7 @@ class ListsShareEntries(Check):
         "lists-share-entries",
         "data-order",
         Severity.WARNING,
-        explains=("evaluated-on-training-data",),
+        explains=("evaluated-on-training-rows",),
     )
 
     def look(self, facts: DataFacts) -> Findings:

@@ -66,8 +66,6 @@ class PassageComesAgain(Check):
         )
 
     def _passage(self, facts: DataFacts, root: Root, table: Table) -> Finding | None:
-        if not table.times:
-            return self._things(root, table)
         for column, values in columns.measured(table).items():
             found = order.again(values) if facts.uses(table, column) else None
             if found is not None:
@@ -80,7 +78,7 @@ class PassageComesAgain(Check):
                     column=column,
                     rows=found.rows,
                 )
-        return None
+        return self._things(root, table)
 
     def _things(self, root: Root, table: Table) -> Finding | None:
         """Rows that agree in all that was measured, under two names."""

@@ -33,7 +33,7 @@ class RowsWithoutAPartner(Check):
         "rows-without-a-partner",
         "data-empty",
         Severity.WARNING,
-        explains=("uninformative-labels", "sizes-out-of-proportion", "few-samples"),
+        explains=("uninformative-labels", "evaluation-dwarfs-training"),
     )
 
     def look(self, facts: DataFacts) -> Findings:

@@ -51,7 +51,7 @@ def stillest(table: Table, values: Any) -> tuple[str, order.Still | None, int]:
     found = order.still(values)
     if found is not None:
         return "", found, found.rows
-    for name, cells in columns.words(table).items():
+    for name, cells in columns.sources(table).items():
         groups = columns.groups(cells)
         held = {word: made for word, rows in groups.items() if (made := order.still(values[rows]))}
         if held and sum(made.rows for made in held.values()) >= 0.02 * table.rows:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.tables import Table, is_id, numbers_in
 
 VARIED = 20  # different values of a column that measures something
@@ -35,6 +36,11 @@ def words(table: Table) -> dict[str, Sequence[str]]:
         if 2 <= len(counts) <= _MOST_GROUPS and name not in table.times:
             found[name] = cells
     return found
+
+
+def sources(table: Table) -> dict[str, Sequence[str]]:
+    """Likewise, those that may say where a row comes from: words, and numbers that are keys. A quantity has its own reasons."""
+    return {n: c for n, c in words(table).items() if is_key(n) or numbers_in(c) is None}
 
 
 def groups(cells: Sequence[str]) -> dict[str, Any]:

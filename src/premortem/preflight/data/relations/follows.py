@@ -57,10 +57,11 @@ def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
             return None
     worth = float(np.mean([scores[at] for at in good])) - chance
     bad = [at for at in used if scores[at] - chance <= _BAD * worth]
-    if not bad or worth < _GOOD * (1 - chance) or len(bad) + len(good) < len(used) or len(bad) >= len(good):
+    if not bad or worth < _GOOD * (1 - chance) or len(bad) + len(good) < len(used) or len(bad) > len(good):
         return None
     weights = rule(made, labels, good, classes, np)
-    return named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
+    found = named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
+    return None if len(bad) == len(good) and not found.how else found
 
 
 def wide(x: Any, np: Any) -> Any:

@@ -10,6 +10,7 @@ _BREAKS = 0.02
 _CLEAR = 0.98  # of the other rows, where those that break it are left out: a law, and no habit
 _APART = 1.0  # spreads between two columns of which one lies above the other
 _BACK = 0.5  # spreads: once they are exchanged, the rows lie where the others do
+_BETWEEN = 0.02  # of the rows lie between the two orders
 _MOST_COLUMNS = 14
 _FEWEST = 200  # rows
 
@@ -55,6 +56,8 @@ def exchanged(columns: Mapping[str, Any]) -> Iterator[Exchanged]:
             continue
         # A law: rows that keep it stay away from equality, and so do those that break it.
         distance = np.abs(a - b)
+        if (distance < 0.25 * np.median(distance)).mean() > _BETWEEN:
+            continue  # one heap about equality, of which each row lies on one side
         if np.quantile(distance[below], 0.1) < 0.5 * np.quantile(distance[above], 0.1):
             continue
         near = (

@@ -1,5 +1,6 @@
 """Keys, looked up in each other: of two tables, of a list and a table, of names and files."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,11 +46,37 @@ def entries(root: Path, files: Iterable[File]) -> Iterator[Entries]:
             if len(lines) >= 2 and all(len(line) <= 64 for line in lines[:1000]):
                 yield Entries(path=file.path, key="", values=tuple(lines), types=frozenset({"str"}))
             continue
-        for at, (key, values) in enumerate(lists_in(contents(root / file.path))):
+        for at, (key, found) in enumerate(lists_in(contents(root / file.path))):
             if at >= _MOST_LISTS:
                 break
+            values = found if names.suffix(file.name) == "json" else as_switches(found, root / file.path)
             kinds = frozenset(type(value).__name__ for value in values)
             yield Entries(path=file.path, key=key, values=tuple(map(str, values)), types=kinds)
+
+
+def numbers(root: Path, files: Iterable[File]) -> Iterator[tuple[str, str, int]]:
+    """Whole numbers with a name, such as the size of a vocabulary."""
+    small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml"}]
+    for file in small[:_MOST_FILES]:
+        found = contents(root / file.path)
+        for key, value in found.items() if isinstance(found, Mapping) else ():
+            if type(value) is int:
+                yield file.path, str(key), value
+
+
+def as_switches(values: list[Any], path: Path) -> list[Any]:
+    """As PyYAML reads them: words without quotation marks that it takes for true or false."""
+    switches = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
+    if not any(str(value).lower() in switches for value in values):
+        return values
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [
+        switches[str(value).lower()]
+        if str(value).lower() in switches
+        and re.search(rf"(?:^\s*-|[\[,:])\s*{re.escape(str(value))}\s*(?:$|[\],#])", text, re.MULTILINE)
+        else value
+        for value in values
+    ]
 
 
 def lists_in(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:

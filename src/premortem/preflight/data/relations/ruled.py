@@ -18,6 +18,7 @@ from premortem.preflight.data.walk import Tree
 _MOST_WORDS = 200
 _MOST_CLASSES = 30
 _MOST_ROWS = 20_000
+_MOST_LABELS = 3  # columns of one table that may be the label
 
 
 def unruly(tree: Tree, tables: Sequence[Table], bands: Mapping[str, tuple[float, ...]]) -> Iterator[Unruly]:
@@ -92,13 +93,20 @@ def said(found: Unfollowed, parts: Sequence[str], column: str, what: str = "") -
 
 
 def label_of(table: Table) -> str | None:
-    """The column that is called so; or the last one, where it has a few values."""
+    return next(labels_of(table), None)
+
+
+def labels_of(table: Table) -> Iterator[str]:
+    """The column that is called so; else those of a few values, the last ones first."""
     named = [name for name in table.cells if name.strip().lower() in LABELS]
-    last = next(reversed(table.cells), "")
-    for name in [*named, last]:
-        if name and 2 <= len(set(table.cells[name])) <= _MOST_CLASSES and name not in table.times:
-            return name
-    return None
+    for name in named or reversed(table.cells):
+        values = set(table.cells[name])
+        if (
+            2 <= len(values) <= _MOST_CLASSES
+            and name not in table.times
+            and not all(map(names.split_of, values))
+        ):
+            yield name
 
 
 def numbered(cells: Sequence[str], words: Sequence[str]) -> Any:
@@ -169,7 +177,7 @@ def of_tables(tables: Sequence[Table]) -> Iterator[Unruly]:
             spans = [f"rows {c[0]} to {c[-1]}" for c in cuts]
             yield said(found, spans, label, table.shown)
             continue
-        for name, cells in columns.words(table).items():
+        for name, cells in columns.sources(table).items():
             groups = columns.groups(cells)
             if name == label or not 4 <= len(groups) <= 24:
                 continue
@@ -186,11 +194,22 @@ def of_keyed(
     table: Table, tables: Sequence[Table], held: Mapping[str, Any], bands: Mapping[str, tuple[float, ...]]
 ) -> Iterator[Unruly]:
     """The rows lie elsewhere: in an array of as many rows, in pictures, in another table with the same keys."""
+    for label in list(labels_of(table))[:_MOST_LABELS]:
+        found = list(of_label(table, label, tables, held, bands))
+        if found:
+            yield from found[:1]
+            return
+
+
+def of_label(
+    table: Table,
+    label: str,
+    tables: Sequence[Table],
+    held: Mapping[str, Any],
+    bands: Mapping[str, tuple[float, ...]],
+) -> Iterator[Unruly]:
     import numpy as np
 
-    label = label_of(table)
-    if label is None:
-        return
     wanted = numbered(table.cells[label], sorted(set(table.cells[label])))
     for name, made in held.items():
         if (

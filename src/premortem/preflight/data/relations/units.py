@@ -117,9 +117,15 @@ def mixture(values: Any) -> tuple[str, float, float, int] | None:
     inner = steps[edge:-edge]
     at = int(np.argmax(inner)) + edge + 1
     usual = float(np.quantile(steps, 0.95))
-    if steps[at - 1] < 10 * max(usual, 1e-9) or steps[at - 1] < 0.1:
+    if steps[at - 1] < 10 * max(usual, 1e-9) or steps[at - 1] < 0.2:
         return None
     small, large = made[:at], made[at:]
+    # Two heaps: within each of them there is no such gap, up to its thin ends.
+    for heap in (small, large):
+        ends = len(heap) // 20
+        inner = np.diff(np.log(heap[ends : len(heap) - ends]))
+        if len(inner) < 20 or inner.max() > steps[at - 1] / 3:
+            return None
     odd, rest = (small, large) if len(small) < len(large) else (large, small)
     found = converted([odd], [rest])
     if found is None or not found[3]:
