@@ -81,7 +81,10 @@ class AnotherUnitInAPart(Check):
         found = units.odd_parts([made[rows] for rows in chunks]) if len(chunks) >= 4 else None
         if found is not None:
             first, last = chunks[found.parts[0]][0], chunks[found.parts[-1]][-1]
-            if len(found.parts) == found.parts[-1] - found.parts[0] + 1:
+            if (
+                len(found.parts) == found.parts[-1] - found.parts[0] + 1
+                and len(chunks) - len(found.parts) >= 3
+            ):
                 where = f"in about rows {first:,} to {last:,} of `{shown(table.shown)}`"
                 return self._say(root, table, column, where, "in the other rows", found)
         mixed = units.mixture(made)

@@ -57,11 +57,11 @@ def numbers(table: Table) -> dict[str, Any]:
         if name in found:
             continue
         if name in table.times and len(table.times[name].head) and of_texts(cells) is not None:
-            days = [
-                np.datetime64(cell[:10]) if cell[:10].count("-") == 2 else np.datetime64("NaT")
-                for cell in cells
-            ]
-            found[name] = np.array(days).astype("datetime64[D]").astype("float64")
+            try:
+                days = np.array([cell[:19].replace(" ", "T") for cell in cells], dtype="datetime64[s]")
+            except ValueError:
+                continue
+            found[name] = days.astype("float64") / 86400
         elif (values := numbers_in(cells)) is not None and len(set(values)) > 5:
             found[name] = np.array(values)
     return found

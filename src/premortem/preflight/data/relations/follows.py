@@ -11,6 +11,7 @@ _FEWEST = 60  # rows of a part
 _MOST_ROWS = 20_000
 _ENOUGH = 200  # rows
 _CHANCE = 4.0  # standard errors
+_EVEN = 0.8  # of the rows, at most, are of one class
 _MOST_CLASSES = 30
 _GOOD = 0.3  # of the way from chance to certainty: what the rule is worth among the others
 _BAD = 0.25  # of that, or less, is left in the part
@@ -41,6 +42,8 @@ def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
     alive = spread > 0
     made = {at: wide((rows[at][:, alive] - mean[alive]) / spread[alive], np) for at in used}
     chance = max(float((np.concatenate([labels[at] for at in used]) == k).mean()) for k in range(classes))
+    if chance > _EVEN:
+        return None  # one class is nearly all there is: a rule says little
     scores = {
         at: right(made[at], labels[at], rule(made, labels, [o for o in used if o != at], classes, np), np)
         for at in used
@@ -61,7 +64,14 @@ def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
         return None
     weights = rule(made, labels, good, classes, np)
     found = named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
-    return None if len(bad) == len(good) and not found.how else found
+    if found.how:
+        return found
+    # Where no change puts them right, they belong to other rows: then nothing can be learnt from these parts alone, either. A part of
+    # another kind has rules of its own.
+    own = [crossed(made[at], labels[at], classes, np) for at in bad]
+    guessed = [float(np.bincount(labels[at]).max() / len(labels[at])) for at in bad]
+    blind = float(np.mean(own)) - float(np.mean(guessed)) <= _BAD * worth
+    return found if blind and len(bad) < len(good) else None
 
 
 def wide(x: Any, np: Any) -> Any:
@@ -103,7 +113,7 @@ def named(
     for at in bad:
         np.add.at(table, (labels[at], guessed[at]), 1)
     target = table.argmax(1)
-    if len(set(target.tolist())) == classes:
+    if len(set(target.tolist())) == classes and target.tolist() != list(range(classes)):
         shown = ", ".join(f"{a} for {b}" for a, b in enumerate(target.tolist()) if a != b)
         tries[f"numbered otherwise ({shown})"] = float(
             np.mean([(target[labels[at]] == guessed[at]).mean() for at in bad])

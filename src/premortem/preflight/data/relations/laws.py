@@ -1,7 +1,7 @@
 """Laws between the columns of one row: one lies above the other, one is the sum or the difference of others. Where a law holds in most rows
 and breaks in a part, the part is wrong; where it holds nowhere, there is none."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
@@ -73,7 +73,8 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
     names = list(columns)[:_MOST_COLUMNS]
     seen: set[str] = set()
     for total, parts in sums(names):
-        found = judged(total, " + ".join(parts), columns[total], sum(columns[part] for part in parts))
+        terms = [columns[part] for part in parts]
+        found = judged(total, " + ".join(parts), columns[total], sum(terms), terms)
         if found is not None and total not in seen:
             seen.add(total)
             yield found
@@ -86,7 +87,7 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
             if one < two:
                 tried += [(f"{one} + {two}", a + b), (f"{one} x {two}", a * b)]
             for law, made in tried:
-                found = judged(total, law, c, made)
+                found = judged(total, law, c, made, (a, b))
                 if found is not None:
                     seen |= {total, one, two}
                     yield found
@@ -104,17 +105,24 @@ def sums(names: list[str]) -> Iterator[tuple[str, list[str]]]:
                 yield name, parts
 
 
-def judged(column: str, law: str, here: Any, made: Any) -> Broken | None:
+def judged(column: str, law: str, here: Any, made: Any, terms: Sequence[Any]) -> Broken | None:
     import numpy as np
 
     finite = np.isfinite(here) & np.isfinite(made)
     if finite.sum() < _FEWEST or not here[finite].std():
         return None
-    tolerance = 0.51 * rounding(here[finite]) + 1e-9 * np.abs(here) + 2 * rounding(made[finite])
+    step = rounding(here[finite])
+    # Whole numbers are exact; others may have been rounded before and after they were added.
+    tolerance = (1.6 * step if step < 1 else 0.01) + 1e-9 * np.abs(here)
     kept = np.abs(here - made) <= tolerance
     share = float(kept[finite].mean())
     if not _HOLDS <= share <= 1 - _BREAKS:
         return None
+    for term in terms:  # adding nothing, or multiplying by one, keeps any law
+        values, counts = np.unique(term[finite], return_counts=True)
+        telling = finite & (term != values[np.argmax(counts)])
+        if telling.sum() < 50 or kept[telling].mean() < _HOLDS:
+            return None
     # Whole numbers meet by chance: how often do rows that belong to others keep it?
     order = np.roll(np.flatnonzero(finite), len(here) // 3 + 1)
     chance = float((np.abs(here[finite] - made[order]) <= tolerance[finite]).mean())

@@ -182,7 +182,7 @@ def of_tables(tables: Sequence[Table]) -> Iterator[Unruly]:
             if name == label or not 4 <= len(groups) <= 24:
                 continue
             found = unfollowed([rows[at] for at in groups.values()], [wanted[at] for at in groups.values()])
-            if found is not None:
+            if found is not None and found.how:  # what is another kind of thing may follow other rules
                 yield said(found, [f"{name} {word}" for word in groups], label, table.shown)
                 break
 

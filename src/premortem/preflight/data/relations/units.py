@@ -84,10 +84,8 @@ def converted(odd: Sequence[Any], rest: Sequence[Any]) -> tuple[str, float, floa
     width = whole[3] - whole[1]
     if width <= 0 or strange[3] <= strange[1]:
         return None
-    raw = float(np.abs(strange - whole).max() / width)
-    # Seen in its own unit, a narrow part may lie within a wide rest: then the other way round.
-    raw = max(raw, float(np.abs(strange - whole).max() / (strange[3] - strange[1])))
-    natural = max((float(np.abs(points(part) - whole).max() / width) for part in rest), default=0.0)
+    raw = distance(strange, whole)
+    natural = max((distance(points(part), whole) for part in rest), default=0.0)
     best: tuple[float, str, float] | None = None
     for how, factor, start in CONVERSIONS:
         for made in (strange * factor + start, (strange - start) / factor):
@@ -102,6 +100,15 @@ def converted(odd: Sequence[Any], rest: Sequence[Any]) -> tuple[str, float, floa
     if apart > near or raw < _FAR or raw < _TIMES * apart or (not few and raw < _TIMES * natural):
         return None
     return how, float(strange[2]), float(whole[2]), factor >= _LARGE
+
+
+def distance(part: Any, whole: Any) -> float:
+    """How far a part lies from the whole at the farthest of the points, by the width of the narrower one: a piece of a column that grows
+    is narrow and far away, and so are all other pieces."""
+    import numpy as np
+
+    width = min(part[3] - part[1], whole[3] - whole[1]) or max(part[3] - part[1], whole[3] - whole[1])
+    return float(np.abs(part - whole).max() / width) if width > 0 else 0.0
 
 
 def mixture(values: Any) -> tuple[str, float, float, int] | None:
