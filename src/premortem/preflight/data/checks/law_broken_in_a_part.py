@@ -22,7 +22,7 @@ class LawBrokenInAPart(Check):
     Compute the column anew from the others, or leave these rows out.
 
     ## When it stays silent
-    When the law holds in fewer than 55 or in more than 98 of 100 rows, and when rows that belong to others keep it nearly as often.
+    When the law holds in fewer than 40 or in more than 98 of 100 rows, and when rows that belong to others keep it nearly as often.
     """
 
     card = Card("PM703", "law-broken-in-a-part", "data-order", Severity.WARNING)
