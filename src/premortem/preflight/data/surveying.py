@@ -62,9 +62,12 @@ def survey_opened(project: Project, files: Iterable[str], began: float, tell: Te
     samples = {p for p in used if names.kind(p.name) in names.SAMPLES or names.suffix(p.name) == "jsonl"}
     found = opened(project)
     roots: dict[Path, set[str] | None] = {}
-    for folder in tops({path.resolve() for path in samples}):
-        below = [path.resolve() for path in used if folder in path.resolve().parents]
-        roots[folder] = {path.relative_to(folder).parts[0] for path in below} | _unheard(folder, found)
+    there = [path.resolve() for path in used]
+    for top in tops({path.resolve() for path in samples}):
+        # images/ beside labels.csv: the folder that holds both.
+        folder = top.parent if any(path.parent == top.parent for path in there) else top
+        below = {path.relative_to(folder).parts[0] for path in there if folder in path.parents}
+        roots[folder] = (roots.get(folder) or set()) | below | _unheard(folder, found)
     for folder in found.roots:
         if not any(folder == root or root in folder.parents for root in roots):
             roots[folder] = _unheard(folder, found)
