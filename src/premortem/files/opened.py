@@ -82,6 +82,10 @@ def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if "r" in mode and "+" not in mode if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_RDONLY:
             for each in _listening:
                 each.heard(path)
+    elif event == "sqlite3.connect":  # its library opens the file by itself
+        if isinstance(arguments[0], str):
+            for each in _listening:
+                each.heard(arguments[0])
     elif event == "os.chdir":
         for each in _listening:
             each.resolve()
