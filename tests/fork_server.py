@@ -70,7 +70,16 @@ LOADED = (
     "premortem.drill.mutated_script",
     "premortem.report.verb",
     "premortem.scriptrun.keeper",
+)
+# Likewise, where it is installed.
+LOADED_IF_THERE = (
     "bokeh.plotting",
+    "premortem.report.plots",
+    "premortem.ui.app",
+    "premortem.ui.verb",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+    "uvicorn.protocols.http.h11_impl",
 )
 MOST_DESCRIPTORS = 32
 ABOVE = 512  # descriptors of a fork are below
@@ -265,6 +274,9 @@ def main() -> None:
     os.setpgrp()  # Ctrl-C is for those who give the orders
     for name in LOADED:
         importlib.import_module(name)
+    for name in LOADED_IF_THERE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     sys.modules["premortem.probes.files_read"].user_files()  # whose each of these modules is, found out once
     gc.collect()
     gc.freeze()
