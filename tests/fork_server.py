@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -144,6 +145,8 @@ def become(order: dict[str, Any], streams: list[int]) -> None:
     for number, stream in zip(order["descriptors"], moved, strict=True):
         os.dup2(stream, number)
         os.close(stream)
+    if order["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if order["umask"] >= 0:
         os.umask(order["umask"])
     os.environ.clear()
