@@ -246,6 +246,8 @@ class Supervision:
             if self.watcher is not None:
                 self.watcher.look_for_torch()
                 self.watcher.emit(line)
+                if self.watcher.attachment is not None:
+                    self.watcher.attachment.reported.printed(line)
 
     def _found(self, finding: Finding) -> None:
         if os.getpid() != self._pid:
