@@ -83,9 +83,10 @@ def hook(event: str, arguments: tuple[Any, ...]) -> None:
             for each in _listening:
                 each.heard(path)
     elif event == "sqlite3.connect":  # its library opens the file by itself
-        if isinstance(arguments[0], str):
+        path = os.fspath(arguments[0]) if isinstance(arguments[0], os.PathLike) else arguments[0]
+        if isinstance(path, str) and path != ":memory:":
             for each in _listening:
-                each.heard(arguments[0])
+                each.heard(path.removeprefix("file:").partition("?")[0])
     elif event == "os.chdir":
         for each in _listening:
             each.resolve()

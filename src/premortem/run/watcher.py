@@ -203,7 +203,7 @@ class Watcher:
             self.emit(read)
 
     def _look_at_data(self, *, last: bool = False) -> None:
-        """The files that were opened by the first step are looked at beside the run; what is found there is said here."""
+        """The files that were opened by the first step are looked at beside the run; what is found there is reported here."""
         if self._data is None or self._data.over or self._attachment is None:
             return
         if not self._data.begun:

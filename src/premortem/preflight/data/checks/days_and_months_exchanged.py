@@ -16,7 +16,7 @@ class DaysAndMonthsExchanged(Check):
     seen what it is judged by.
 
     ## Usual causes
-    A program that reads 03/04 as it likes, and takes 13/04 in the only way there is.
+    A program that reads 03/04 as it likes, and can read 13/04 in one way only.
 
     ## What to do
     Read dates with their format (`format="%d/%m/%Y"`), never by guessing.

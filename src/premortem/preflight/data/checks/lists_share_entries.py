@@ -14,7 +14,7 @@ class ListsShareEntries(Check):
     """The list of what is trained on and the list of what is judged have entries in common.
 
     ## Why it matters
-    The evaluation asks what the training has told. The metric is too good, and the model that it chooses is the one that remembers best.
+    The evaluation asks what was trained on. The metric is too good, and the model that it chooses is the one that remembers best.
 
     ## Usual causes
     A split that was drawn again for one of the lists; folds of which one was added to the training and not taken out of the other.

@@ -49,7 +49,7 @@ def still(values: Any) -> Still | None:
 
 
 def marks(values: Any) -> Any:
-    """A number for each passage of the column, and 0 for what is too dull to be told apart."""
+    """A number for each passage of the column, and 0 for what is too dull to tell it from others."""
     import numpy as np
 
     made = np.ascontiguousarray(values[:_MOST], dtype="float64")
