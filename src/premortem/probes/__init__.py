@@ -33,6 +33,7 @@ from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
+from premortem.probes.numpy_warnings import NumpyWarnings
 from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
@@ -123,6 +124,7 @@ class Attachment:
             clipping,
             Questions(session, models, nonfinite_origin),
             BrokenWeights(session, models, nonfinite_origin),
+            NumpyWarnings(session),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

@@ -251,6 +251,8 @@ class Watcher:
         # A refused step has its microscope and its autopsy: an audit of a large model costs more than a step.
         if self._attachment is not None and finding.name != "update-refused":
             self._attachment.alarm()
+            if finding.name == "metric-not-finite":
+                self._attachment.nonfinite_origin.microscope_schedule.look_at_evaluations()
         shown = self._found.folded(finding)
         if shown is not None:  # else a finding before it explains it
             self._tell(shown)
