@@ -2,7 +2,7 @@
 
     python bench/sweep.py [--trials 200] [--jobs 2] [--json bench/results/sweep.json]
 
-Every trial draws its settings (task, width, depth, batch, optimizer, rate, schedule, clipping, dropout) by chance and trains for 1,200
+Every trial draws its settings (task, width, depth, batch, optimizer, rate, schedule, clipping, dropout) by chance and trains for 1,000
 steps under `premortem run --policy strict --quiet`, which ends it at its first error. A third has one of twelve mistakes, drawn by
 chance too. What is counted is steps, which do not depend on how busy the machine is: how many of the steps of broken trials were
 not made, and whether any healthy trial was ended. Minutes are those steps at the pace of the trials that were not ended, start
@@ -28,7 +28,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-STEPS = 1200
+STEPS = 1000
 TRIAL = """
 import json
 import sys
