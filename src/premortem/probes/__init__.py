@@ -98,6 +98,8 @@ class Attachment:
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
+        shards = Shards(session, models)
+        shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
         self.reported = ReportedSums(session)
@@ -105,7 +107,7 @@ class Attachment:
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
-            Shards(session, models),
+            shards,
             self.states,
             self.backwards,
             self.stats,

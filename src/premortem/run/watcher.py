@@ -337,7 +337,7 @@ class Watcher:
             self._attachment = attachment = Attachment(self.emit, self._probe_failed)
             _attached.append(self)
             self._stopping.together = Together(attachment.ranks)
-            attachment.ranks.say = self.on_problem
+            attachment.ranks.say, attachment.ranks.gaps = self.on_problem, self.missed
             attachment.optimizers.after_step.append(self._stepped)
             attachment.optimizers.at_leisure.add(self._stepped)
             attachment.ranks.joined.append(self._stepped)
