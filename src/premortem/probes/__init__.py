@@ -22,21 +22,25 @@ from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
 from premortem.probes.files_read import FileReading
 from premortem.probes.finite_questions import Questions
+from premortem.probes.followers import Followers
 from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
+from premortem.probes.loop_habits import LoopHabits
 from premortem.probes.losses import Losses
 from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
+from premortem.probes.numpy_warnings import NumpyWarnings
 from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
 from premortem.probes.rank_comparison import RanksProbe
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import Recorder
+from premortem.probes.reported_sums import ReportedSums
 from premortem.probes.rest import Rest
 from premortem.probes.resuming import Resuming
 from premortem.probes.saved_contents import Saved
@@ -49,6 +53,7 @@ from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
 from premortem.probes.steering import Steering
+from premortem.probes.training import Training
 from premortem.probes.training_thread import Home
 
 
@@ -73,10 +78,11 @@ class Attachment:
             session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
         )
         custody = ParameterAudit(session, self.optimizers, models, self.backwards, self.states)
-        self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        training = Training(session, models, self.optimizers, self.backwards)
+        self.recorder = Recorder(training)
         session.rest = Rest(session, self.optimizers)
         self.trail = ShapeTrail(session)
-        self.memory = Memory(session, models, self.optimizers, self.backwards)
+        self.memory = Memory(training)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
         masks = AttentionMasks(session, models)
@@ -92,13 +98,16 @@ class Attachment:
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
+        shards = Shards(session, models)
+        shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
+        self.reported = ReportedSums(session)
         self.resuming = Resuming(session, self.optimizers, self.schedulers, self.scalers)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
-            Shards(session, models),
+            shards,
             self.states,
             self.backwards,
             self.stats,
@@ -107,6 +116,8 @@ class Attachment:
             losses,
             experiments,
             masks,
+            Followers(session, models, self.optimizers),
+            LoopHabits(session, models, self.optimizers),
             self.loaders,
             self.inflow,
             self.reading,
@@ -115,6 +126,7 @@ class Attachment:
             clipping,
             Questions(session, models, nonfinite_origin),
             BrokenWeights(session, models, nonfinite_origin),
+            NumpyWarnings(session),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

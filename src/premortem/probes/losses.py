@@ -10,8 +10,10 @@ import torch
 from torch.nn import functional
 
 from premortem.events import Aligned, LossCall, Site
+from premortem.probes.compared_rows import ComparedRows
 from premortem.probes.graph import leads_to, maker
 from premortem.probes.label_information import Pairs
+from premortem.probes.loop_habits import never_read
 from premortem.probes.loss_meaning import promises
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
@@ -63,6 +65,7 @@ class Losses:
         self.recent = recent
         self.nonfinite_origin = nonfinite_origin
         self.pairs = pairs
+        self.rows = ComparedRows(session, models)
         self.on_target: list[Callable[[torch.Tensor], None]] = [
             recorder.compared
         ]  # in a rested step only that
@@ -74,6 +77,7 @@ class Losses:
 
     def install(self) -> None:
         self.models.on_call.append(self._called_with)
+        self.rows.install()
         for name in WATCHED:
             original = getattr(functional, name, None)
             if original is not None:
@@ -164,9 +168,12 @@ class Losses:
             self._led[at] += 1
             event.parameters = leads_to(result, session.parameters.known)
             event.promised = promises(wanted)
+            event.unread = never_read(at.file, at.line) if at is not None else ""
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)
+        if session.auditing:
+            self.rows.compared(fn, given, wanted, at)
 
     def _mode(self) -> bool | None:
         model = self.models.current
