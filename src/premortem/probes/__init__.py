@@ -35,6 +35,7 @@ from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
+from premortem.probes.numpy_warnings import NumpyWarnings
 from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
@@ -54,6 +55,7 @@ from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
 from premortem.probes.steering import Steering
+from premortem.probes.training import Training
 from premortem.probes.training_thread import Home
 
 
@@ -78,10 +80,11 @@ class Attachment:
             session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
         )
         custody = ParameterAudit(session, self.optimizers, models, self.backwards, self.states)
-        self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        training = Training(session, models, self.optimizers, self.backwards)
+        self.recorder = Recorder(training)
         session.rest = Rest(session, self.optimizers)
         self.trail = ShapeTrail(session)
-        self.memory = Memory(session, models, self.optimizers, self.backwards)
+        self.memory = Memory(training)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
         masks = AttentionMasks(session, models)
@@ -97,6 +100,8 @@ class Attachment:
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
+        shards = Shards(session, models)
+        shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
         self.reported = ReportedSums(session)
@@ -104,7 +109,7 @@ class Attachment:
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
-            Shards(session, models),
+            shards,
             self.states,
             self.backwards,
             self.stats,
@@ -125,6 +130,7 @@ class Attachment:
             clipping,
             Questions(session, models, nonfinite_origin),
             BrokenWeights(session, models, nonfinite_origin),
+            NumpyWarnings(session),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

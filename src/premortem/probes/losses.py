@@ -18,7 +18,7 @@ from premortem.probes.loss_meaning import promises
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
-from premortem.probes.numbers import summarise
+from premortem.probes.numbers import on_host, summarise
 from premortem.probes.padding import padding_of
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import MOST_CALLS, Recorder
@@ -191,7 +191,7 @@ class Losses:
         event.input_mean, event.input_std = seen.mean, seen.std
         event.input_min, event.input_max = seen.low, seen.high
         if fn in {"cross_entropy", "nll_loss", "kl_div"} and given.dim() >= 1:
-            rows = given.detach().float()
+            rows = on_host(given.detach()).float()
             if rows.numel() <= 1 << 22:
                 # kl_div does not say which dimension holds the classes: the one that fits best is meant.
                 dims = range(rows.dim()) if fn == "kl_div" else [1 if rows.dim() > 1 else 0]
@@ -208,11 +208,11 @@ class Losses:
             and wanted.is_floating_point()
             and wanted.dim() > 1
         ):
-            event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
+            event.target_sum_error = float((on_host(wanted.detach()).float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
         if event.target_is_input and given.shape == wanted.shape and given.dim() > 1 and given.shape[0] > 1:
-            event.input_spread = float(given.detach().float().std(0).mean())
-            event.target_spread = float(wanted.detach().float().std(0).mean())
+            event.input_spread = float(on_host(given.detach()).float().std(0).mean())
+            event.target_spread = float(on_host(wanted.detach()).float().std(0).mean())
         event.target_is_data = self.recent.holds(wanted, event.at)
 
     def _inputs(self) -> list[torch.Tensor]:
