@@ -13,10 +13,12 @@ from torch.optim.optimizer import Optimizer
 from premortem.events import Event
 from premortem.probes.attention_masks import AttentionMasks
 from premortem.probes.backward import Backwards
+from premortem.probes.batch_rows import BatchRows
 from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
+from premortem.probes.drawn_samples import DrawnSamples
 from premortem.probes.draws import Draws
 from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
@@ -118,6 +120,8 @@ class Attachment:
             masks,
             Followers(session, models, self.optimizers),
             LoopHabits(session, models, self.optimizers),
+            BatchRows(session, self.loaders),
+            DrawnSamples(session, models),
             self.loaders,
             self.inflow,
             self.reading,

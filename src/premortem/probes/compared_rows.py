@@ -201,7 +201,9 @@ def _all_alike(inputs: list[torch.Tensor], wanted: torch.Tensor) -> bool:
         return False
     if bool((wanted == wanted[:1]).all()):
         return False
-    return all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
+    # One and the same number everywhere is no sample: a model that is to learn a constant.
+    telling = any(bool((t.detach() != t.detach().reshape(-1)[0]).any()) for t in by_rows)
+    return telling and all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
 
 
 def _window(inputs: list[torch.Tensor], wanted: torch.Tensor) -> str:

@@ -4,7 +4,9 @@ from premortem.events import Event
 from tests.detectors.rehearsal import Rehearsal
 
 
-def run(rounds: int = 50, *, real: bool = False, both_in_one: bool = False) -> list[Event]:
+def run(
+    rounds: int = 50, *, real: bool = False, both_in_one: bool = False, domains: bool = False
+) -> list[Event]:
     play = Rehearsal()
     play.model("0.weight", "2.weight", key=1, name="G", first=1)
     play.model("0.weight", "2.weight", key=2, name="D", first=11)
@@ -14,7 +16,8 @@ def run(rounds: int = 50, *, real: bool = False, both_in_one: bool = False) -> l
         play.forward(1)
         if real:
             play.forward(2)
-        play.forward(2, source=1)
+        play.forward(2, source=1, fingerprint=7)
+        play.forward(2, source=1, fingerprint=8 if domains else 7)
         play.backward(11, 12)
         play.stepped(2)
         if not both_in_one:
@@ -25,4 +28,4 @@ def run(rounds: int = 50, *, real: bool = False, both_in_one: bool = False) -> l
 
 
 EVENTS = run()
-HEALTHY: list[list[Event]] = [run(real=True), run(30), run(both_in_one=True)]
+HEALTHY: list[list[Event]] = [run(real=True), run(30), run(both_in_one=True), run(domains=True)]
