@@ -207,7 +207,7 @@ class Watcher:
         if self._data is None or self._data.over or self._attachment is None:
             return
         if not self._data.begun:
-            self._data.begin(self._attachment.reading.files())
+            self._data.begin(self._attachment.reading.with_rows())
         said = self._data.take(last=last)
         if said is not None:
             self._found.introduce(said.cards)
