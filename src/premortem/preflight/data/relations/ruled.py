@@ -99,7 +99,7 @@ def label_of(table: Table) -> str | None:
 def labels_of(table: Table) -> Iterator[str]:
     """The column that is called so; else those of a few values, the last ones first."""
     named = [name for name in table.cells if name.strip().lower() in LABELS]
-    for name in named or reversed(table.cells):
+    for name in named or list(table.cells)[::-1]:
         values = set(table.cells[name])
         if (
             2 <= len(values) <= _MOST_CLASSES
