@@ -22,6 +22,8 @@ _MOST_LABELS = 3  # columns of one table that may be the label
 
 
 def unruly(tree: Tree, tables: Sequence[Table], bands: Mapping[str, tuple[float, ...]]) -> Iterator[Unruly]:
+    if not columns.counts():
+        return
     held = dict(arrays(tree))
     yield from of_arrays(held)
     whole = [t for t in tables if t.cells and "=" not in t.part and 100 <= t.rows <= _MOST_ROWS]
