@@ -104,7 +104,9 @@ class DataReading:
                 self.close()
             return None
         self.over = True
-        return self._said()
+        return (
+            None if process.returncode else self._said()
+        )  # it was ended: by its limit, or by whoever needed the memory
 
     def close(self) -> None:
         self.over = True

@@ -449,8 +449,9 @@ class Watcher:
         event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and (self.reached() or event.reason == "crashed"):
             self._read_beside(PATIENCE)
-            self._look_at_data(last=True)
-        elif self._data is not None:
+            if event.reason != "interrupted":  # after a signal there may be few seconds left
+                self._look_at_data(last=True)
+        if self._data is not None:
             self._data.close()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
