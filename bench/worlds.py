@@ -4,7 +4,7 @@
 
 Each case of bench/worlds/cases.py is a correct script and two worlds. `check` runs without its rehearsal, which would say what
 `run` says. Half of the cases, by the hash of their names, are closed: no threshold was chosen on them.
-Named: an error or warning of the case's family, in the bad world only. Alarm: an error or warning in the good world.
+Named: an error or warning of the case's family, or whose words name what the case says, in the bad world only. Alarm: an error or warning in the good world.
 """
 
 from __future__ import annotations

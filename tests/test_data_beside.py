@@ -121,3 +121,13 @@ def test_a_database_is_heard_although_its_library_opens_it(tmp_path):
         "shop.db",
         "other.db",
     ]
+
+
+def test_a_process_that_was_ended_says_nothing_and_is_no_fault(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(data_reading, "_CALL", "raise SystemExit(9)")
+    faults = []
+    reading = DataReading(RunOptions(target="train.py"), lambda unit, error: faults.append(unit))
+    reading.begin(["x.csv"])
+    assert reading.take(last=True) is None
+    assert (reading.over, faults) == (True, [])

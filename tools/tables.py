@@ -299,6 +299,7 @@ def worlds(result: dict[str, Any]) -> str:
         "further": "further",
         "strangers": "strangers",
         "besides": "beside the first input",
+        "cells": "cells of the table",
     }
     rows = [
         f"All cases on one commit (`{again['commit']}`, {again['measured']}):",

@@ -25,13 +25,14 @@ def main() -> None:
     behind.end_with(int(asked["run"]))
     _limit(int(asked["seconds"]))
     from premortem.preflight.data import surveying
+    from premortem.preflight.data.checks import ALL
     from premortem.preflight.project import Project
 
     project = Project(
         folder=Path(asked["folder"]), target=asked["target"], module=asked["module"], argv=asked["argv"]
     )
     part = surveying.survey_opened(project, asked["files"], float(asked["began"]), lambda _: None)
-    cards = {check.card.code: check.card for check in surveying.ALL}
+    cards = {check.card.code: check.card for check in ALL}
     json.dump(
         {
             "findings": [finding.to_json() for finding in part.findings],

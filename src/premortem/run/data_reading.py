@@ -103,21 +103,24 @@ class DataReading:
             if last:
                 self.close()
             return None
-        self.over = True
-        return self._said()
+        # Where it did not come to its own end, its limit has ended it, or whoever needed the memory.
+        said = self._said() if process.returncode == 0 else None
+        self.close()
+        return said
 
     def close(self) -> None:
         self.over = True
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+        if self._answer is not None:
+            self._answer.close()
 
     def _text(self) -> bytes:
         if self._answer is None:
             return b""
-        with self._answer as answer:
-            answer.seek(0)
-            return answer.read(_MOST_ANSWER)
+        self._answer.seek(0)
+        return self._answer.read(_MOST_ANSWER)
 
     def _said(self) -> Said | None:
         try:

@@ -207,7 +207,7 @@ class Watcher:
         if self._data is None or self._data.over or self._attachment is None:
             return
         if not self._data.begun:
-            self._data.begin(self._attachment.reading.files())
+            self._data.begin(self._attachment.reading.with_rows())
         said = self._data.take(last=last)
         if said is not None:
             self._found.introduce(said.cards)
@@ -451,8 +451,9 @@ class Watcher:
         event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and (self.reached() or event.reason == "crashed"):
             self._read_beside(PATIENCE)
-            self._look_at_data(last=True)
-        elif self._data is not None:
+            if event.reason != "interrupted":  # after a signal there may be few seconds left
+                self._look_at_data(last=True)
+        if self._data is not None:
             self._data.close()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))

@@ -41,13 +41,15 @@ def look_at(
     only: Iterable[str] | None = None,
     keeps: Sequence[Kept] = (),
     raw: str = "",
+    beside: bool = True,
 ) -> tuple[Root, set[str]]:
-    """The facts of one dataset, and the libraries that were missing for it."""
+    """The facts of one dataset, and the libraries that were missing for it. `beside`: files that a table names may also lie among those that
+    are left out."""
     tree = walk(folder, only)
     chosen = sampling.choose(tree.files)
     samples = sum(file.kind in names.SAMPLES for file in tree.files)
     tell(f"data: {name}: {len(tree.files):,} files listed, {len(chosen):,} are read")
-    around = Around(tree.root, _index(walk(folder) if only else tree), raw)
+    around = Around(tree.root, _index(walk(folder) if only and beside else tree), raw)
     looks, missing = pool.read_all(tree.root, chosen, around)
     unreadable = {path for path, found in looks.items() if any(look.problem for look in found)}
     damage = [

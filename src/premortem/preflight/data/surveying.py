@@ -58,8 +58,9 @@ def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> P
 def survey_opened(project: Project, files: Iterable[str], began: float, tell: Tell) -> Part:
     """Beside a run: the files that it has opened, and folders of samples of which it has opened some. What was written since it
     `began` is its own."""
-    used = [path for path in map(Path, files) if _is_older(path, began)]
-    samples = {p for p in used if names.kind(p.name) in names.SAMPLES or names.suffix(p.name) == "jsonl"}
+    older = [path for path in map(Path, files) if _is_older(path, began)]
+    used = [path for path in older if names.kind(path.name) != "tensor" or _holds_samples(path.name)]
+    samples = {path for path in used if _holds_samples(path.name)}
     found = opened(project)
     roots: dict[Path, set[str] | None] = {}
     there = [path.resolve() for path in used]
@@ -83,6 +84,13 @@ def survey_opened(project: Project, files: Iterable[str], began: float, tell: Te
         tell,
         frozenset(path.name for path in used),
     )
+
+
+def _holds_samples(name: str) -> bool:
+    """A file of tensors is a checkpoint, unless it is called after a split."""
+    if names.kind(name) == "tensor":
+        return bool(names.split_of(name))
+    return names.kind(name) in names.SAMPLES or names.suffix(name) == "jsonl"
 
 
 def _unheard(folder: Path, found: Opened) -> set[str]:
@@ -151,7 +159,9 @@ def _part(
             continue
         with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
             warnings.simplefilter("ignore")  # what a decoder thinks of metadata
-            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps, raw=stored_type(trees))
+            root, lacking = dataset.look_at(
+                path, shown, tell, only=only, keeps=keeps, raw=stored_type(trees), beside=not seen
+            )
         if (
             not root.samples
             and path not in named

@@ -31,6 +31,7 @@ class AnotherUnitInAPart(Check):
         "data-scale",
         Severity.WARNING,
         explains=(
+            "labels-follow-in-part",
             "columns-differ-between-files",
             "columns-differ-between-phases",
             "train-and-eval-inputs-differ",

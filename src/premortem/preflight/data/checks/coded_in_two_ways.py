@@ -33,7 +33,10 @@ class CodedInTwoWays(Check):
         "coded-in-two-ways",
         "data-labels",
         Severity.WARNING,
-        explains=("classes-differ-between-splits",),
+        explains=(
+            "labels-follow-in-part",
+            "classes-differ-between-splits",
+        ),
     )
 
     def look(self, facts: DataFacts) -> Findings:

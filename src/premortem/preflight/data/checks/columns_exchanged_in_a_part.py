@@ -22,7 +22,13 @@ class ColumnsExchangedInAPart(Check):
     they are put back.
     """
 
-    card = Card("PM702", "columns-exchanged-in-a-part", "data-order", Severity.WARNING)
+    card = Card(
+        "PM702",
+        "columns-exchanged-in-a-part",
+        "data-order",
+        Severity.WARNING,
+        explains=("labels-follow-in-part",),
+    )
 
     def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:

@@ -13,14 +13,25 @@ _CHUNKS = 24
 _MOST_GROUPS = 60
 
 
+def counts() -> bool:
+    """Whether there is numpy to count with; without it these relations are not asked for."""
+    try:
+        import numpy  # noqa: F401, ICN001
+    except ImportError:
+        return False
+    return True
+
+
 def measured(table: Table) -> dict[str, Any]:
-    """Columns that measure something, as arrays; NaN where a cell is empty. No ids, no times."""
+    """Columns that measure something, as arrays; NaN where a cell is empty. No ids, no keys, no times."""
+    if not counts():
+        return {}
     import numpy as np
 
     found = {}
     for name, cells in table.cells.items():
         values = numbers_in(cells)
-        if values is None or name in table.times or is_id(name, values):
+        if values is None or name in table.times or is_key(name) or is_id(name, values):
             continue
         made = np.array(values, dtype="float64")
         if len(np.unique(made[np.isfinite(made)])) > VARIED:
@@ -45,6 +56,8 @@ def sources(table: Table) -> dict[str, Sequence[str]]:
 
 def groups(cells: Sequence[str]) -> dict[str, Any]:
     """The rows of each word that comes often enough."""
+    if not counts():
+        return {}
     import numpy as np
 
     made = np.array(cells)
@@ -54,6 +67,8 @@ def groups(cells: Sequence[str]) -> dict[str, Any]:
 
 def chunks(count: int) -> Iterator[Any]:
     """Stretches of the file, one after the other."""
+    if not counts():
+        return
     import numpy as np
 
     number = min(_CHUNKS, count // FEWEST)

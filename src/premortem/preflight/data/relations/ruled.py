@@ -22,6 +22,8 @@ _MOST_LABELS = 3  # columns of one table that may be the label
 
 
 def unruly(tree: Tree, tables: Sequence[Table], bands: Mapping[str, tuple[float, ...]]) -> Iterator[Unruly]:
+    if not columns.counts():
+        return
     held = dict(arrays(tree))
     yield from of_arrays(held)
     whole = [t for t in tables if t.cells and "=" not in t.part and 100 <= t.rows <= _MOST_ROWS]
@@ -99,7 +101,7 @@ def label_of(table: Table) -> str | None:
 def labels_of(table: Table) -> Iterator[str]:
     """The column that is called so; else those of a few values, the last ones first."""
     named = [name for name in table.cells if name.strip().lower() in LABELS]
-    for name in named or reversed(table.cells):
+    for name in named or list(table.cells)[::-1]:
         values = set(table.cells[name])
         if (
             2 <= len(values) <= _MOST_CLASSES
