@@ -60,6 +60,7 @@ class LossCall(Event):
         False  # the target is a number plus a factor times a model's output, with the graph of that
     )
     parameters: tuple[int, ...] = ()  # keys that its result leads to: in the first audited steps of a line
+    unread: str = ""  # the variable that it is assigned to, if the script never reads that
     identical: bool = False  # input and target are the same numbers, to the last bit, and not all one number
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss

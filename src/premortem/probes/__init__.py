@@ -22,10 +22,12 @@ from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
 from premortem.probes.files_read import FileReading
 from premortem.probes.finite_questions import Questions
+from premortem.probes.followers import Followers
 from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
+from premortem.probes.loop_habits import LoopHabits
 from premortem.probes.losses import Losses
 from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
@@ -38,6 +40,7 @@ from premortem.probes.parameter_audit import ParameterAudit
 from premortem.probes.rank_comparison import RanksProbe
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import Recorder
+from premortem.probes.reported_sums import ReportedSums
 from premortem.probes.rest import Rest
 from premortem.probes.resuming import Resuming
 from premortem.probes.saved_contents import Saved
@@ -95,13 +98,16 @@ class Attachment:
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
+        shards = Shards(session, models)
+        shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
+        self.reported = ReportedSums(session)
         self.resuming = Resuming(session, self.optimizers, self.schedulers, self.scalers)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
-            Shards(session, models),
+            shards,
             self.states,
             self.backwards,
             self.stats,
@@ -110,6 +116,8 @@ class Attachment:
             losses,
             experiments,
             masks,
+            Followers(session, models, self.optimizers),
+            LoopHabits(session, models, self.optimizers),
             self.loaders,
             self.inflow,
             self.reading,

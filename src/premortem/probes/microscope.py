@@ -33,6 +33,7 @@ from premortem.probes import operation_words
 from premortem.probes.birth_certificates import BirthCertificates
 from premortem.probes.graph import walk
 from premortem.probes.lineage import Lineage
+from premortem.probes.numbers import on_host
 from premortem.probes.operations import Executed, Kind, State, kind_of, readable, state
 from premortem.probes.places import Directory, Place, here, owner_of, stepping
 from premortem.probes.session import Session, tensors_in
@@ -353,7 +354,7 @@ class Microscope(TorchDispatchMode):
 
     def _vanish(self, kind: Kind, given: dict[str, Any], made: list[torch.Tensor], result: Any) -> None:
         """Of what is trained, or of a gradient."""
-        if not made or bool(made[0].any()):
+        if not made or bool(on_host(made[0].detach()).any()):
             return
         operands = [state(name, value) for name, thing in given.items() for value in readable(thing)]
         behind = torch._C._current_autograd_node() is not None

@@ -229,6 +229,7 @@ class Optimizers:
             for listener in self._listeners()[1]:
                 listener(optimizer, track)
             return
+        track.keep_up()
         now = track.marks()
         track.emptied = track.left_empty(now) or (
             self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
