@@ -5,7 +5,7 @@ from premortem.detectors.non_finite_input import NonFiniteInput
 from premortem.detectors.non_finite_training import NonFiniteTraining
 from premortem.detectors.overflow import Overflow
 from premortem.detectors.update_refused import UpdateRefused
-from premortem.events import NonFinite, StepRefused
+from premortem.events import LossTested, NonFinite, StepRefused
 from premortem.findings import Certainty
 from tests.detectors.faults import masked_non_finite, non_finite_input, non_finite_training, overflow
 from tests.detectors.rehearsal import line
@@ -94,7 +94,11 @@ def test_what_is_skipped_has_no_mask_to_remove_and_no_step_before_the_first():
     assert "masked_by" not in finding.evidence
     (skipped,) = observe(MaskedNonFinite(), heard(masked_non_finite.SKIPPED))
     assert "mask" not in skipped.remedy.lower()
-    assert finding.step >= finding.evidence["first_step"]
+    origin = {**non_finite_training.LOG, **SEEN, "stage": "forward"}
+    born = NonFinite(step=1, at=line(22), value=None, **origin)
+    asked = [LossTested(step=1, at=line(23), value=float("nan")) for _ in range(40)]
+    (stuck,) = observe(MaskedNonFinite(), [born, *asked])
+    assert (stuck.step, stuck.evidence["first_step"]) == (2, 2)
 
 
 def test_a_refused_step_whose_operation_is_known_says_what_to_change_there():
