@@ -40,7 +40,8 @@ from premortem.probes.session import Session, tensors_in
 
 # Where -inf is meant: a mask is added to scores, filled in, or chosen.
 _MASKING = frozenset({"add", "masked_fill", "where", "softmax", "log_softmax", "index_put", "copy"})
-_ITEM = torch.ops.aten._local_scalar_dense.default
+# One number is taken out; the second for tensors of inference mode.
+_ITEM = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
 
 
 class Microscope(TorchDispatchMode):
@@ -217,11 +218,11 @@ class Microscope(TorchDispatchMode):
     @unseen
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is _ITEM or not self._looking() or not isinstance(func, torch._ops.OpOverload):
+        if func in _ITEM or not self._looking() or not isinstance(func, torch._ops.OpOverload):
             # A number that was wrapped in a tensor arrives unwrapped: it is its own value.
-            if func is _ITEM and not isinstance(args[0], torch.Tensor):
+            if func in _ITEM and not isinstance(args[0], torch.Tensor):
                 return args[0]
-            if func is _ITEM and self._looking() and not args[0].requires_grad:
+            if func in _ITEM and self._looking() and not args[0].requires_grad:
                 with self._look():
                     self._taken(args[0])
             return func(*args, **kwargs)

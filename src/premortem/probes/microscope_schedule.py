@@ -72,11 +72,13 @@ class MicroscopeSchedule:
         self._evaluated = _MOST_FORWARDS
 
     def consider(self) -> None:
-        """A model is about to be called, or a step has ended."""
+        """A model is about to be called."""
+        self._decide(evaluating=self.session.step > 0 and not self.models.with_grad)
+
+    def _decide(self, *, evaluating: bool) -> None:
         if torch._C._current_autograd_node() is not None:
             return  # a checkpoint computes again: what is entered or left here is undone when its node is done
         self._forwards += 1
-        evaluating = self.session.step > 0 and not torch.is_grad_enabled()
         wanted = (
             (self.session.step < self._until or (evaluating and self._evaluated > 0))
             and not self.session.compiling_used
@@ -112,7 +114,7 @@ class MicroscopeSchedule:
         if self.scope is not None:
             self._living.update(self.scope.living())
             self.scope.forget()
-        self.consider()
+        self._decide(evaluating=False)
 
     def leave(self) -> None:
         scope = self.scope

@@ -65,6 +65,7 @@ class Models:
         self.layers = LayerAudit(session, self.graphs)
         self._noisy = NoisyLayers(session, self.layers)
         self.before_forward: list[Callable[[], None]] = []
+        self.with_grad = True  # gradients are on for the root that is being called
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
@@ -258,6 +259,7 @@ class Models:
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any, grad: bool) -> tuple[Model, Forward]:
         session = self.session
+        self.with_grad = grad
         for listener in list(self.before_forward):
             listener()
         audit = session.auditing and not session.compiling_used and self._in_a_row <= _MOST_LOOKED_INTO
