@@ -2,7 +2,7 @@
 
     python bench/sweep.py [--trials 200] [--jobs 2] [--json bench/results/sweep.json]
 
-Every trial draws its settings (task, width, depth, batch, optimizer, rate, schedule, clipping, dropout) by chance and trains for 1,000
+Every trial draws its settings (task, width, depth, batch, optimizer, rate, schedule, clipping, dropout) by chance and trains for 1,200
 steps under `premortem run --policy strict --quiet`, which ends it at its first error. A third has one of twelve mistakes, drawn by
 chance too. What is counted is steps, which do not depend on how busy the machine is: how many of the steps of broken trials were
 not made, and whether any healthy trial was ended. Minutes are those steps at the pace of the trials that were not ended, start
@@ -28,7 +28,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-STEPS = 1000
+STEPS = 1200
 TRIAL = """
 import json
 import sys
@@ -194,14 +194,20 @@ def main() -> None:
     )
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--after", type=Path, metavar="LOG", help="go on after the trials whose rows this has printed"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     draw = random.Random(20261118)
     chosen = [drawn(number, draw) for number in range(options.trials)]
+    printed = options.after.read_text(encoding="utf-8").splitlines() if options.after else []
+    before = [json.loads(line) for line in printed if line.startswith('{"number"')]
+    chosen = chosen[len(before) :]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "trial.py").write_text(TRIAL, encoding="utf-8")
-        rows = []
+        rows = list(before)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for row in pool.map(lambda settings: trial(settings, folder), chosen):
                 rows.append(row)
@@ -227,14 +233,15 @@ def main() -> None:
             1 - sum(min(row["steps"], STEPS) for row in rows) / (STEPS * len(rows)), 3
         ),
         "seconds_of_a_whole_trial": round(whole, 1),
-        "minutes": round(sum(row["seconds"] for row in rows) / 60, 1),
-        "minutes_saved": round(sum(whole - row["seconds"] for row in ended) / 60, 1),
+        "minutes_of_whole_trials": round(whole * len(rows) / 60, 1),
+        "minutes_saved": round(whole * sum(1 - row["steps"] / STEPS for row in ended) / 60, 1),
         "healthy": len(healthy),
         "healthy_ended": sum(row["ended"] for row in healthy),
         "healthy_with_warnings": sum(bool(row["warnings"]) for row in healthy),
         "ended_by_mistake": dict(Counter(row["mistake"] for row in ended)),
         "not_ended_by_mistake": dict(Counter(row["mistake"] for row in broken if not row["ended"])),
-        "groups": len(json.loads(swept.stdout)["groups"]) if swept.stdout else None,
+        # Only of what was run here: the folders of earlier parts are gone.
+        "groups": len(json.loads(swept.stdout)["groups"]) if swept.stdout and not before else None,
     }
     print(json.dumps(summary, indent=1))
     if options.json:

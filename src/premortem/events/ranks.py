@@ -16,7 +16,7 @@ class Digest(NamedTuple):
     signature: int  # of the shapes and types of all parameters in training
     values: Sequence[int]  # a hash of sampled values of each parameter
     gradients: Sequence[int]  # likewise of its gradient; 0 where there is none
-    sums: Sequence[float]  # of the sampled values
+    sums: Sequence[float]  # of the sampled values, weighted by their places
     sizes: Sequence[float]  # of their absolute values
     rates: Sequence[float]  # learning rates of all groups
     backwards: int  # so far

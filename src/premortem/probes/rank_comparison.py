@@ -64,7 +64,7 @@ class RanksProbe:
         self._clear()
 
     def _clear(self) -> None:
-        self._on_their_way: deque[tuple[int, int, Taken, dict[str, Any], list[str]]] = deque()
+        self._on_their_way: deque[tuple[int, int, Taken, dict[str, Any], list[tuple[int, int]]]] = deque()
         self._names: dict[int, list[str]] = {}
         self._turn = 0
         self._ended = time.monotonic()
@@ -266,17 +266,13 @@ class RanksProbe:
         if len(devices) > 1:
             return  # a model in pieces: its ranks are no replicas
         picked = chosen(parameters, self._turn)
-        named = self.models.registry.names()
-        keys = [self.session.parameters.of(parameters[index]) for index in picked]
-        names = [
-            named.get(key, (f"parameter {index}", 0))[0] for key, index in zip(keys, picked, strict=True)
-        ]
+        keys = [(self.session.parameters.of(parameters[index]), index) for index in picked]
         states = [state_of(owned[index][1], parameters[index], self._turn) for index in picked]
         taken = Taken([parameters[index] for index in picked], states, self._turn)
         facts = self._facts(exchange, held, parameters)
         if sharded:
             facts["copies"] = [min(holders(parameters[index]), default=BESIDE) for index in picked]
-        self._on_their_way.append((step, self._turn, taken, facts, names))
+        self._on_their_way.append((step, self._turn, taken, facts, keys))
         if step:  # what is compared before the first step is compared again after it
             self._turn += 1
         self._called.clear()
@@ -393,10 +389,11 @@ class RanksProbe:
 
     def _send(self, exchange: Exchange, wait: bool = False) -> None:
         while self._on_their_way and (wait or self._on_their_way[0][2].arrived):
-            step, turn, taken, facts, names = self._on_their_way.popleft()
+            step, turn, taken, facts, keys = self._on_their_way.popleft()
             exchange.tell(step, turn, {**facts, **taken.read()})
-            if exchange.rank == 0:
-                self._names[step] = names
+            if exchange.rank == 0:  # before the first forward pass they have no names yet
+                named = self.models.registry.names()
+                self._names[step] = [named.get(key, (f"parameter {index}", 0))[0] for key, index in keys]
 
     # -- on the first rank ----------------------------------------------------------------
 
