@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ import forked_process
 LOADED = (
     "torch",
     "torch._dynamo",
+    "premortem.cli.verbs",
     "premortem.run.command",
     "premortem.run.launch",
     "premortem.run.watcher",
@@ -57,6 +59,9 @@ LOADED = (
     "premortem.lint.rules",
     "premortem.lint.verb",
     "premortem.preflight.verb",
+    "premortem.preflight.environment.gathering",
+    "premortem.preflight.config.gathering",
+    "premortem.preflight.data.surveying",
     "premortem.rehearsal.checked_script",
     "premortem.rehearsal.director",
     "premortem.proof.compared_script",
@@ -66,11 +71,21 @@ LOADED = (
     "premortem.why.verb",
     "premortem.why.tried_script",
     "premortem.why.facts",
+    "premortem.changes.patches",
     "premortem.drill.verb",
     "premortem.drill.mutated_script",
     "premortem.report.verb",
     "premortem.scriptrun.keeper",
+)
+# Likewise, where it is installed.
+LOADED_IF_THERE = (
     "bokeh.plotting",
+    "premortem.report.plots",
+    "premortem.ui.app",
+    "premortem.ui.verb",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+    "uvicorn.protocols.http.h11_impl",
 )
 MOST_DESCRIPTORS = 32
 ABOVE = 512  # descriptors of a fork are below
@@ -130,6 +145,8 @@ def become(order: dict[str, Any], streams: list[int]) -> None:
     for number, stream in zip(order["descriptors"], moved, strict=True):
         os.dup2(stream, number)
         os.close(stream)
+    if order["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if order["umask"] >= 0:
         os.umask(order["umask"])
     os.environ.clear()
@@ -265,6 +282,9 @@ def main() -> None:
     os.setpgrp()  # Ctrl-C is for those who give the orders
     for name in LOADED:
         importlib.import_module(name)
+    for name in LOADED_IF_THERE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     sys.modules["premortem.probes.files_read"].user_files()  # whose each of these modules is, found out once
     gc.collect()
     gc.freeze()

@@ -29,12 +29,14 @@ def overhead(result: dict[str, Any]) -> str:
 
 _LOOPS = {
     "deep": "16 layers, fused optimizer",
+    "deep_default": "... default optimizer",
     "plain": "small MLP, default optimizer",
     "logged": "... printing every loss",
     "clip_schedule": "... with clipping and a schedule",
     "bf16": "... in bfloat16",
     "scaler": "... in float16 with a scaler",
     "accumulation": "... accumulating micro-batches",
+    "gan": "GAN, two optimizers",
 }
 
 
@@ -45,6 +47,8 @@ def cost(result: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for key, name in _LOOPS.items():
+        if key not in result["loops"]:  # a machine is lent for a limited time
+            continue
         loop = result["loops"][key]
         rows.append(
             f"| {name} | {loop['turn_us'] / 1000:.1f} ms | {loop['late_added_us'] / 1000:.2f} ms | {loop['late_ratio']:.2f} "

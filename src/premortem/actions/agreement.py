@@ -1,9 +1,10 @@
-"""One verdict about a step of sharded parameters: each rank sees its own pieces only, and all must do the same.
+"""One verdict about a step of a model in pieces: each rank sees its own pieces only, and all must do the same.
 
 Where ranks are replicas (DDP), gradients are averaged, so a NaN of one rank is in the gradients of all and each decides
 alone. Pieces are different: only the rank that has the bad one sees it. So at each step that could be refused the ranks add
 up, in one message of eight bytes for each parameter, the squares of the norms of their pieces. The sums are
-those of the whole parameters, the same on all ranks, and not finite if one piece is not.
+those of the whole parameters, the same on all ranks, and not finite if one piece is not. Where the parts are ordinary
+tensors (FSDP1, a pipeline, ZeRO) there is nothing to add up, and the message says only whether a rank is alarmed.
 
 On the CPU this goes over connections of our own: it never comes between the user's collectives, and a rank that
 does not join keeps the others waiting once, for a while. On a GPU the host must not wait for an answer: there a flag is
@@ -20,6 +21,7 @@ import torch
 import torch.distributed as dist
 
 from premortem.ranks.rendezvous import afresh
+from premortem.tensors.parts import may_have_parts, parts_of
 from premortem.tensors.sharding import is_shard
 
 _PATIENCE = timedelta(seconds=60)
@@ -32,9 +34,11 @@ _LOST = (
 class Circle(NamedTuple):
     """The ranks that hold pieces of an optimizer's parameters."""
 
-    mesh: Any
+    groups: tuple[Any, ...]  # the user's own, over which a device tells others; () where it does not
     ranks: tuple[int, ...]
-    parameters: list[torch.Tensor]
+    parameters: list[
+        torch.Tensor
+    ]  # whose pieces add up to the same numbers on all ranks; [] where they do not
     shares: list[float]  # what this rank's square counts for, of each parameter: copies are counted once
 
 
@@ -82,9 +86,9 @@ class Agreement:
 
     def on_device(self, circle: Circle, flag: torch.Tensor) -> None:
         """Raise a flag on the device when a rank has raised its own. The host does not wait."""
-        for dimension in range(circle.mesh.ndim):
+        for group in circle.groups:
             # Not the sum: torch's kernels leave a step out when the flag is 1, and make it when it is 2.
-            dist.all_reduce(flag, dist.ReduceOp.MAX, circle.mesh.get_group(dimension))
+            dist.all_reduce(flag, dist.ReduceOp.MAX, group)
 
     def _summed(self, circle: Circle, numbers: Sequence[float]) -> list[float] | None:
         if self._lost:
@@ -140,4 +144,13 @@ def circle_of(parameters: Sequence[torch.Tensor]) -> Circle | None:
         copies = [s for s, each in zip(sizes, parameter.placements, strict=True) if each.is_replicate()]
         elsewhere = len(ranks) // parameter.device_mesh.size()
         shares.append(1.0 / (math.prod(copies) * elsewhere))
-    return Circle(mesh, ranks, inside, shares)
+    groups = tuple(mesh.get_group(dimension) for dimension in range(mesh.ndim))
+    return Circle(groups, ranks, inside, shares)
+
+
+def circles_of(optimizer: Any) -> tuple[Circle, ...]:
+    """Those who must agree on its step, one circle after the other: whoever has heard the first tells it in the next."""
+    pieces = circle_of([p for group in optimizer.param_groups for p in group["params"]])
+    others = parts_of(optimizer) if may_have_parts() else []
+    named = [Circle((each.group,) if each.group is not None else (), each.ranks, [], []) for each in others]
+    return (pieces, *named) if pieces is not None else tuple(named)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from premortem.actions.agreement import Agreement, Circle, circle_of
+from premortem.actions.agreement import Agreement, Circle, circles_of
 from premortem.actions.undo import Before, Gained, Shadow
+from premortem.probes.microscope_schedule import among_ranks
 from premortem.tensors.finite import non_finite_sum
+from premortem.tensors.parts import may_have_parts
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -76,7 +78,10 @@ class Judgement:
         self.agreement = Agreement(attachment.ranks.connection, attachment.ranks.tell)
         self._owed: dict[int, deque[Owed]] = {}  # of each optimizer, the steps whose answer is on its way
         self._shadows: weakref.WeakKeyDictionary[Any, Shadow] = weakref.WeakKeyDictionary()
-        self._circles: weakref.WeakKeyDictionary[Any, tuple[int, Circle | None]] = weakref.WeakKeyDictionary()
+        self._circles: weakref.WeakKeyDictionary[Any, tuple[int, tuple[Circle, ...]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._in_parts = False  # some optimizer steps what other ranks hold the rest of
 
     # -- of a rested step -------------------------------------------------------------------
 
@@ -87,7 +92,7 @@ class Judgement:
             session, held = self.session, self.stats.known.get(id(optimizer))
             if held is None or held.optimizer() is not optimizer or held.half or self.doomed:
                 return None
-            if session.locally is not None or getattr(optimizer, "found_inf", None) is not None:
+            if self._among_others or getattr(optimizer, "found_inf", None) is not None:
                 return None
             if not (session.scaled or (held.quick and not session.rest.careful)) or not trusted(optimizer):
                 return None
@@ -127,7 +132,7 @@ class Judgement:
         return (
             not self.session.resting
             or bool(self.doomed)
-            or self.session.locally is not None
+            or self._among_others
             or getattr(optimizer, "found_inf", None) is not None
             or not trusted(optimizer)
         )
@@ -136,7 +141,7 @@ class Judgement:
 
     def by_numbers(self, optimizer: Any) -> bool:
         """Whether its steps are judged by the norms of gradients on the CPU, of which this rank looks at its own."""
-        if self.session.locally is None:
+        if not self._among_others:
             return True
         held = self.stats.held(optimizer)
         return held is not None and held.on_cpu and not held.half and trusted(optimizer)
@@ -160,15 +165,15 @@ class Judgement:
         if not grads:
             return SOUND
         sure = sure and not held.half
-        circle = self._circle(optimizer)
+        circles = self._circles_of(optimizer)
         if held.on_cpu:
             large = not math.hypot(*self.stats.read()) < _LARGEST
-            if circle is not None:
+            for circle in circles:
                 agreed = self._agreed(circle, held.parameters, large)
                 if agreed is None:
                     return SOUND
                 large = agreed
-            reason = self._broken(optimizer, grads, circle) if large else ""
+            reason = self._broken(optimizer, grads, circles) if large else ""
             if reason:
                 return Verdict(refuse=True, reason=reason)
             return Verdict(before=None if sure else Before(optimizer))
@@ -179,11 +184,10 @@ class Judgement:
             shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
         if not shadow.fits():  # exact, at the price of waiting
             flag = non_finite_sum(held.norms(grads, 1))
-            if circle is not None:
-                self.agreement.on_device(circle, flag)
+            self._raise_together(circles, flag)
             return Verdict(refuse=bool(flag))
         owed = self._owe(track.key)
-        shadow.remember(self._check(track.key, held, grads, circle))
+        shadow.remember(self._check(track.key, held, grads, circles))
         return Verdict(shadow=shadow, owed=owed)
 
     def _owe(self, key: int) -> Owed:
@@ -194,22 +198,22 @@ class Judgement:
     def _whole(self, optimizer: Any) -> bool:
         """Nothing of it is in 16 bits or in pieces."""
         held = self.stats.held(optimizer) or self.stats.gradients(optimizer)[0]
-        return not held.half and self.session.locally is None
+        return not held.half and not self._among_others
 
     def at_kernel(self, optimizer: Any, grads: list[torch.Tensor]) -> torch.Tensor:
         """The flag of a step whose kernel is being called with these gradients."""
         held = self.stats.held(optimizer)
-        circle = self._circle(optimizer)
-        if held is None or circle is not None or len(grads) != len(held.parameters):
+        circles = self._circles_of(optimizer)
+        if held is None or circles or len(grads) != len(held.parameters):
             # More kernels follow, or parameters are in pieces, or others than before have a gradient.
             more = held is not None and len(grads) > len(held.parameters)
             held, grads = self.stats.gradients(optimizer, more=more)
-        return self._check(self.session.optimizers.of(optimizer), held, grads, circle)
+        return self._check(self.session.optimizers.of(optimizer), held, grads, circles)
 
-    def _broken(self, optimizer: Any, grads: list[torch.Tensor], circle: Circle | None) -> str:
+    def _broken(self, optimizer: Any, grads: list[torch.Tensor], circles: tuple[Circle, ...]) -> str:
         """Why a step whose numbers are too large, or not finite, must be refused; "" when it need not."""
         broken = not all(bool(torch.isfinite(grad).all()) for grad in grads)
-        if circle is not None:
+        for circle in circles:
             broken = self.agreement.any(circle, broken)
         if broken:
             return "gradient"
@@ -218,15 +222,23 @@ class Judgement:
 
     # -- with others who have pieces of the same parameters ------------------------------------
 
-    def _circle(self, optimizer: Any) -> Circle | None:
-        if self.session.locally is None:
-            return None
+    @property
+    def _among_others(self) -> bool:
+        return self._in_parts or self.session.locally is not None
+
+    def _circles_of(self, optimizer: Any) -> tuple[Circle, ...]:
+        if self.session.locally is None and not (may_have_parts() and among_ranks()):
+            return ()
         count = sum(len(group["params"]) for group in optimizer.param_groups)
         known = self._circles.get(optimizer)
         if known is None or known[0] != count:
-            held = [p for group in optimizer.param_groups for p in group["params"]]
-            known = self._circles[optimizer] = (count, circle_of(held))
+            known = self._circles[optimizer] = (count, circles_of(optimizer))
+            self._in_parts = self._in_parts or bool(known[1])
         return known[1]
+
+    def _raise_together(self, circles: tuple[Circle, ...], flag: torch.Tensor) -> None:
+        for circle in circles:
+            self.agreement.on_device(circle, flag)
 
     def _agreed(self, circle: Circle, parameters: list[torch.Tensor], large: bool) -> bool | None:
         """The norms of the step become those of the whole parameters. Whether they, or one rank's, are too large, by
@@ -234,17 +246,20 @@ class Judgement:
         answer = self.agreement.norms(circle, parameters, self.stats.read(), large)
         if answer is None:
             return None
-        self.stats.replace(answer.norms)
+        if circle.parameters:
+            self.stats.replace(answer.norms)
         return answer.alarmed or not answer.total < _LARGEST
 
-    def _check(self, key: int, held: Any, grads: list[torch.Tensor], circle: Circle | None) -> torch.Tensor:
-        if circle is None:
+    def _check(
+        self, key: int, held: Any, grads: list[torch.Tensor], circles: tuple[Circle, ...]
+    ) -> torch.Tensor:
+        if not circles:
             return self.stats.check(key, held, grads)
-        return self.stats.check(key, held, grads, functools.partial(self.agreement.on_device, circle))
+        return self.stats.check(key, held, grads, functools.partial(self._raise_together, circles))
 
     def undone(self, optimizer: Any, before: Before) -> bool:
-        broken, circle = before.broken(), self._circle(optimizer)
-        if circle is not None:
+        broken = before.broken()
+        for circle in self._circles_of(optimizer):
             broken = self.agreement.any(circle, broken)
         if broken:
             before.put_back()

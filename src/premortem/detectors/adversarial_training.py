@@ -282,13 +282,14 @@ class JudgeNeverShownData(Detector):
     It cannot learn what real samples look like, so that its verdict says nothing, and the generator learns nothing about the data.
 
     ## Usual causes
-    The wrong variable in `bce(D(fake.detach()), ones)`, where `D(real)` was meant.
+    The wrong variable in `bce(D(fake.detach()), ones)`, where `D(real)` was meant: the same samples are judged twice, with both labels.
 
     ## What to do
     Show it both in each of its steps: `D(real)` with one label, `D(fake.detach())` with the other.
 
     ## When it stays silent
-    When it is ever called on something that the generator has not made, and when both are trained in one step.
+    When it is ever called on something that the generator has not made, when its calls are on different samples (a judge of domains
+    sees nothing but features), and when both are trained in one step.
     """
 
     card = Card("PM149", "judge-never-shown-data", "gan", Severity.ERROR).explaining(*FADING)

@@ -82,7 +82,7 @@ class AverageForgetsAtOnce(Detector):
         if self.always(event.name, late) >= THRICE and self.once(event.name):
             yield self.finding(
                 event,
-                f"one update takes `{event.name}` {event.moved:.0%} of the way to the trained weights: it is no average",
+                f"one update takes `{event.name}` {event.moved:.0%} of the way to the trained weights: it does not average",
                 cause="What is kept and what is added are swapped, or the decay is much too small.",
                 remedy="ema.mul_(decay).add_(p, alpha=1 - decay), with a decay near 1.",
                 module=event.name,

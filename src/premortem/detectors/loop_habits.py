@@ -1,5 +1,5 @@
 from premortem.detectors.base import THRICE, Card, Certainty, Detector, Findings, Severity
-from premortem.events import HabitSeen, LossCall
+from premortem.events import EvaluationEnded, HabitSeen, LossCall
 
 
 class OnlyTheLastBatch(Detector):
@@ -20,22 +20,33 @@ class OnlyTheLastBatch(Detector):
     read behind it.
 
     ## When it stays silent
-    When the loop reads it too (adds it to a list, prints it), when the loop is left early, and in training.
+    When the loop reads it too (adds it to a list, prints it), when the loop is left early, when the set is one batch, and in training.
     """
 
     card = Card("PM375", "only-the-last-batch", "eval-stale", Severity.WARNING, subject="name")
-    listens = (HabitSeen,)
+    listens = (HabitSeen, EvaluationEnded)
 
-    def observe(self, event: HabitSeen) -> Findings:
-        if event.kind == "last batch" and self.once((event.at, event.name)):
-            yield self.finding(
-                event,
-                f"`{event.name}` is written over in each batch of the evaluation: what is left behind the loop is of the last batch",
-                cause="It is assigned (`=`) where it should be added to (`+=`).",
-                remedy=f"Begin with {event.name} = 0 before the loop, and add each batch: {event.name} += ...",
-                certainty=Certainty.PROVED,
-                name=event.name,
-            )
+    def __init__(self) -> None:
+        self._waiting: list[HabitSeen] = []
+
+    def observe(self, event: HabitSeen | EvaluationEnded) -> Findings:
+        if isinstance(event, EvaluationEnded):
+            if event.forwards > 1:  # a set that is one batch is whole
+                for seen in self._waiting:
+                    yield from self._found(seen)
+                self._waiting = []
+        elif event.kind == "last batch" and self.once((event.at, event.name)):
+            self._waiting.append(event)
+
+    def _found(self, event: HabitSeen) -> Findings:
+        yield self.finding(
+            event,
+            f"`{event.name}` is written over in each batch of the evaluation: what is left behind the loop is of the last batch",
+            cause="It is assigned (`=`) where it should be added to (`+=`).",
+            remedy=f"Begin with {event.name} = 0 before the loop, and add each batch: {event.name} += ...",
+            certainty=Certainty.PROVED,
+            name=event.name,
+        )
 
 
 class DividedByBatches(Detector):

@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -5,16 +6,18 @@ from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.replicas import (
     data_parallel,
     differ,
+    distance,
     moments_parted,
     named,
     odd,
     parted,
     site,
 )
-from premortem.events import Digest, RanksSeen, Site
+from premortem.events import BESIDE, Digest, RanksSeen, Site
 
 _IN_STEP = 2  # digests in which ranks without a wrapper must have moved together before they can part
 _STARTS = 2  # digests in which the gradients agree and the weights do not
+_ZERO = 1  # the hash of a gradient that is 0 everywhere
 
 
 class Reason(NamedTuple):
@@ -39,15 +42,18 @@ class RanksApart(Detector):
     - the optimizer's state was loaded on one rank only
     - without a wrapper: ranks that average their gradients but began with different weights
     - under FSDP2: a step that some ranks left out, so that their pieces lag behind
+    - under tensor parallelism: a layer of which every rank has a copy (a LayerNorm), whose gradient is not added up over the
+      ranks, although each of them sees another part of the sequence
 
     ## What to do
     Call the wrapper. Wrap last, and build the optimizer after that. Do on every rank what changes gradients, weights
     or rates; without a wrapper, broadcast the weights of the first rank once before the first step.
 
     ## When it stays silent
-    Where ranks part on purpose: a communication hook, model averaging, steps inside `no_sync`, `Join`; shards and
-    pieces of a model; ranks that never moved together and share no gradient. Of FSDP2 only steps are counted: the ranks hold
-    different pieces, and there are no values to compare.
+    Where ranks part on purpose: a communication hook, model averaging, steps inside `no_sync`, `Join`; ranks that never
+    moved together and share no gradient. Where parameters are in pieces (FSDP2, tensor parallelism), each is judged by itself:
+    pieces are compared among the ranks that hold the same one by their placements, and ordinary parameters beside them when
+    all ranks had the same values before the first step. Other pieces are not compared; of FSDP2 steps are counted.
     """
 
     card = Card("PM481", "ranks-apart", "distributed", Severity.ERROR).explaining(
@@ -62,10 +68,17 @@ class RanksApart(Detector):
         self._last: list[int] = []
         self._before: dict[int, tuple[int, int, int]] = {}  # of each rank when it last agreed with the others
         self._passed: dict[int, tuple[int, int]] = {}  # forward passes and steps of each rank, if sharded
+        # Of ordinary parameters beside such pieces: those that were equal before the first step,
+        self._copies: set[str] = set()
+        self._moved: set[str] = set()  # and those that were equal after a step on equal gradients
+        self._farthest = ""  # of all that parted first
 
     def observe(self, event: RanksSeen) -> Findings:
-        if not event.names:
-            yield from self._in_pieces(event)
+        if not event.names or event.ranks[0].copies:
+            if event.step:
+                yield from self._in_pieces(event)
+            if event.names and not self.over:
+                yield from self._by_parameter(event)
             return
         every = data_parallel(event)
         if any(d.apart_on_purpose for d in event.ranks):
@@ -98,6 +111,47 @@ class RanksApart(Detector):
             ranks=odd(every, passes),
             kind="skipped",
         )
+
+    def _by_parameter(self, event: RanksSeen) -> Findings:
+        """Some parameters are in pieces. Each is judged by itself, among the ranks that hold copies of the same piece."""
+        first = event.ranks[0]
+        every = [
+            d for d in event.ranks if d.signature == first.signature and len(d.copies) == len(event.names)
+        ]
+        apart: dict[int, list[Digest]] = {}
+        for index, name in enumerate(event.names):
+            same = defaultdict(list)
+            for d in every:
+                same[d.copies[index]].append(d)
+            torn = [ranks for ranks in same.values() if len(ranks) > 1 and parted(ranks, index)]
+            if first.copies[index] == BESIDE:
+                self._note(event.step, name, index, every)
+                torn = torn if name in self._copies or name in self._moved else []
+            if torn:
+                apart[index] = torn[0]
+        times = self.in_a_row("copies", bool(apart))
+        if times == 1:  # later on, those that depend on it have parted too
+            self._farthest = event.names[max(apart, key=lambda index: distance(apart[index], index))]
+        if not apart:
+            self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
+        if times < _STARTS:
+            return
+        known = [index for index in apart if event.names[index] == self._farthest]
+        index = known[0] if known else min(apart)
+        surely = first.copies[index] != BESIDE or event.names[index] in self._moved
+        why = reason_of_copies(reason(apart[index], [index], self._before))
+        severity = Severity.ERROR if surely else Severity.WARNING
+        others = [each for each in apart if each != index]
+        yield self._say(event, apart[index], [index, *others], why, severity=severity)
+
+    def _note(self, step: int, name: str, index: int, every: Sequence[Digest]) -> None:
+        """Whether ordinary parameters are copies of each other: hand-made pieces may begin alike, but do not move alike."""
+        if differ([d.values[index] for d in every]):
+            return
+        if step == 0:
+            self._copies.add(name)
+        elif every[0].gradients[index] > _ZERO and not differ([d.gradients[index] for d in every]):
+            self._moved.add(name)
 
     def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Findings:
         apart = [index for index in range(len(event.names)) if parted(every, index)]
@@ -236,6 +290,19 @@ def reason(
         ranks,
         wrapped,
         "state",
+    )
+
+
+def reason_of_copies(why: Reason) -> Reason:
+    """The same of a layer beside others that are in pieces: no wrapper is meant to average its gradient."""
+    if why.kind != "gradients":
+        return why
+    return why._replace(
+        cause="Every rank has a copy of it, and its gradients differ: each rank saw another part of the data or of the sequence, "
+        "and nothing adds their gradients up. Or they were changed on one rank only.",
+        remedy="Add up the gradients of copies over the mesh before `step()`, or give the layer a style of its own in "
+        "`parallelize_module` (`SequenceParallel()`), which does that.",
+        at=None,
     )
 
 

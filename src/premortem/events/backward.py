@@ -236,6 +236,14 @@ class NonFiniteLost(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class NonFiniteComputed(Event):
+    """The script has made a number that is not finite, and has it in hand: numpy warns about it, or it was taken out of a tensor
+    without a graph. Many of these are meant, so this explains a number that does harm, and is no fault by itself."""
+
+    origin: NonFinite
+
+
+@dataclass(slots=True, kw_only=True)
 class Underflowed(Event):
     """Every gradient of a backward pass is exactly 0, and on the way an operation made nothing but 0 of numbers that are not 0:
     they are too small for their type."""

@@ -286,3 +286,10 @@ class CopyFollowed(Event):
     original: int
     moved: float
     way: float
+
+
+@dataclass(slots=True, kw_only=True)
+class SampleDrawn(Event):
+    """Inside a model, `sample()` of a normal distribution whose mean or deviation has a graph; no sample was ever asked for its probability."""
+
+    model: str

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from premortem.events.base import Event
 
+BESIDE = -1  # an ordinary parameter beside others that are in pieces
+
 
 class Digest(NamedTuple):
     """What one rank says of itself after a step. Sequences are parallel to `RanksSeen.names`."""
@@ -48,6 +50,9 @@ class Digest(NamedTuple):
     # FSDP2: passes in training, each of them a collective, and steps of the optimizers that hold pieces
     forwards: int = 0
     steps: int = 0
+    # Where some parameters are in pieces, of each that is compared: the lowest rank that holds the same piece by its
+    # placements, or BESIDE
+    copies: Sequence[int] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,10 +13,12 @@ from torch.optim.optimizer import Optimizer
 from premortem.events import Event
 from premortem.probes.attention_masks import AttentionMasks
 from premortem.probes.backward import Backwards
+from premortem.probes.batch_rows import BatchRows
 from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
+from premortem.probes.drawn_samples import DrawnSamples
 from premortem.probes.draws import Draws
 from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
@@ -33,6 +35,7 @@ from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
+from premortem.probes.numpy_warnings import NumpyWarnings
 from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
@@ -97,6 +100,8 @@ class Attachment:
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
+        shards = Shards(session, models)
+        shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
         self.reported = ReportedSums(session)
@@ -104,7 +109,7 @@ class Attachment:
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
-            Shards(session, models),
+            shards,
             self.states,
             self.backwards,
             self.stats,
@@ -115,6 +120,8 @@ class Attachment:
             masks,
             Followers(session, models, self.optimizers),
             LoopHabits(session, models, self.optimizers),
+            BatchRows(session, self.loaders),
+            DrawnSamples(session, models),
             self.loaders,
             self.inflow,
             self.reading,
@@ -123,6 +130,7 @@ class Attachment:
             clipping,
             Questions(session, models, nonfinite_origin),
             BrokenWeights(session, models, nonfinite_origin),
+            NumpyWarnings(session),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

@@ -11,6 +11,7 @@ where all numbers agree. In audited steps only, and a few times for each line. A
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter
 from typing import Any
@@ -148,28 +149,26 @@ def itself(given: torch.Tensor, wanted: torch.Tensor) -> str:
         return ""
     if wanted.is_floating_point() or int(wanted.min()) < 0 or int(wanted.max()) >= rows:
         return ""
-    finite = torch.isfinite(given)
-    shown = given.masked_fill(~finite, 0.0)
-    scale = float(shown.abs().amax())
-    if not scale or float((shown - shown.T).abs().amax()) > _EXACT * scale:
+    # What stands on the diagonal may be any mask: the size of all others counts.
+    others = given.clone().fill_diagonal_(0)
+    scale = float(others.abs().amax())
+    if not scale or not math.isfinite(scale) or float((others - others.T).abs().amax()) > _EXACT * scale:
         return ""
-    if float(shown.std()) <= _EXACT * scale:
+    if float(others.std()) <= _EXACT * scale:
         return ""
     own = wanted == torch.arange(rows)
-    if not bool(own.any()) and _twins(shown, wanted, scale):
+    if not bool(own.any()) and _twins(others, wanted, scale):
         return "twin"
-    if not bool(finite.all()):
-        return ""  # what is masked by infinity does not count
-    best = given.diagonal() >= given.amax(1) - _EXACT * scale
-    if not bool(best.all()):
+    best = given.diagonal() >= others.amax(1) - _EXACT * scale
+    if not bool(torch.isfinite(given.diagonal()).all()) or not bool(best.all()):
         return ""
     return "answer" if bool(own.all()) else "rival" if not bool(own.any()) else ""
 
 
-def _twins(shown: torch.Tensor, wanted: torch.Tensor, scale: float) -> bool:
+def _twins(others: torch.Tensor, wanted: torch.Tensor, scale: float) -> bool:
     """Each row and the row of its answer are equally similar to all others."""
-    rows = torch.arange(len(shown))
-    apart = (shown - shown[wanted]).abs()
+    rows = torch.arange(len(others))
+    apart = (others - others[wanted]).abs()
     apart[rows, rows] = 0
     apart[rows, wanted] = 0
     return float(apart.amax()) <= _EXACT * scale
@@ -202,7 +201,9 @@ def _all_alike(inputs: list[torch.Tensor], wanted: torch.Tensor) -> bool:
         return False
     if bool((wanted == wanted[:1]).all()):
         return False
-    return all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
+    # One and the same number everywhere is no sample: a model that is to learn a constant.
+    telling = any(bool((t.detach() != t.detach().reshape(-1)[0]).any()) for t in by_rows)
+    return telling and all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
 
 
 def _window(inputs: list[torch.Tensor], wanted: torch.Tensor) -> str:

@@ -20,7 +20,7 @@ from premortem.probes.session import Session, sampled, user_name
 _VALUES = 64  # of one parameter
 _PARAMETERS = 8
 _COPIES = 4
-_AT_FIRST = 2  # steps in which copies are looked for: later ones are no copies of the start
+_AT_FIRST = 1  # step: what is a copy later is no copy of the start
 _TINY = 1e-20
 
 
@@ -93,8 +93,8 @@ class Followers:
                 if own[0] is next(module.parameters()) or (known is not None and known.trained):
                     continue
                 start = weights_of(copy)
-                if self.session.step and start != weights_of(module):
-                    continue
+                if start != weights_of(module):
+                    continue  # a twin that begins elsewhere: another critic, another member of an ensemble
                 name = user_name(copy) or type(copy).__name__
                 pair = Pair(name, reference, weakref.ref(module), model.key, start)
                 self._pairs[id(copy)] = pair

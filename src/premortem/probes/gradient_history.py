@@ -65,6 +65,7 @@ class GradientHistory:
         """Before a backward pass; True when it will add to gradients a step has already used."""
         leftovers = False
         for track in self.optimizers.live():
+            track.keep_up()
             now = track.marks()
             if track.steps and not track.cleared and track.backwards == 0:
                 kept = [

@@ -84,6 +84,15 @@ class Track:
         self.after_backward: list[Any] = [None] * len(self.sentinels)
         self.after_zero: list[Any] | None = None  # set while nothing came after a clearing
 
+    def keep_up(self) -> None:
+        """Before its gradients are looked at: an engine may have put other parameters into the groups, such as DeepSpeed its
+        share of a flat copy. The first one stands for all."""
+        optimizer = self.optimizer()
+        groups = optimizer.param_groups if optimizer is not None else []
+        held = groups[0]["params"] if groups else []
+        if held and self.sentinels and held[0] is not self.sentinels[0]():
+            self.choose()
+
     def rewritten(self, rates: list[Any]) -> bool:
         """Whether every rate is another object than at the last step: it was assigned, if only the same value."""
         before, self.rates = self.rates, rates

@@ -27,7 +27,7 @@ from torch.optim.optimizer import Optimizer
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from premortem.events import NonFinite
+from premortem.events import NonFinite, NonFiniteComputed
 from premortem.points import Subscriptions, unseen
 from premortem.probes import operation_words
 from premortem.probes.birth_certificates import BirthCertificates
@@ -221,6 +221,9 @@ class Microscope(TorchDispatchMode):
             # A number that was wrapped in a tensor arrives unwrapped: it is its own value.
             if func is _ITEM and not isinstance(args[0], torch.Tensor):
                 return args[0]
+            if func is _ITEM and self._looking() and not args[0].requires_grad:
+                with self._look():
+                    self._taken(args[0])
             return func(*args, **kwargs)
         before: list[State] = []
         inherited: set[int] = set()
@@ -258,6 +261,12 @@ class Microscope(TorchDispatchMode):
                 and operation_words.worst(tensor) != "-inf"
             ):
                 self._descent(state("", tensor), None)
+
+    def _taken(self, number: torch.Tensor) -> None:
+        """The script takes it out of torch: to print it, to compare it, or to compute on."""
+        found = self._lineage.origin([number]) if self._session is not None else None
+        if found is not None and self._session is not None:
+            self._session.emit(NonFiniteComputed(step=self._session.step, at=found.at, origin=found))
 
     def _sent(self, kind: Kind, given: dict[str, Any]) -> set[int]:
         """To other ranks. What comes back may be theirs; if this rank has sent what is not finite, it answers for it.

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from premortem.tensors.sharding import is_shard, local
+
 _SAMPLED = 16  # values of a tensor
 _MOST = 256  # parameters in one digest; of more of them, others each time
 _BITS = (1 << 52) - 1  # what a float64 holds exactly: hashes travel beside sums
@@ -14,12 +16,27 @@ _STEP = 7919  # a prime: how far the sample moves from one digest to the next
 
 
 def comparable(parameter: Any) -> bool:
-    """Not a shard, of which every rank has another, and not a placeholder."""
+    """Not a piece of which every rank has another, and not a placeholder."""
     if type(parameter).__name__ == "FlatParameter" or not isinstance(parameter, torch.Tensor):
         return False
-    if getattr(parameter, "placements", None) is not None:
+    if is_shard(parameter) and len(holders(parameter)) < 2:
         return False
-    return parameter.numel() > 0 and parameter.layout == torch.strided and not parameter.is_complex()
+    piece = local(parameter)
+    return piece.numel() > 0 and piece.layout == torch.strided and not piece.is_complex()
+
+
+def holders(parameter: Any) -> list[int]:
+    """The ranks that hold the same piece of a sharded parameter as this one, by its placements; [] of an ordinary one."""
+    if not is_shard(parameter):
+        return []
+    mesh, here = parameter.device_mesh, parameter.device_mesh.get_coordinate()
+    if here is None:
+        return []
+    at = tuple(
+        slice(None) if placement.is_replicate() else place
+        for placement, place in zip(parameter.placements, here, strict=True)
+    )
+    return sorted(int(rank) for rank in mesh.mesh[at].flatten().tolist())
 
 
 def chosen(parameters: list[torch.Tensor], turn: int) -> list[int]:
@@ -36,20 +53,24 @@ class Taken:
         values, slopes, moments, self._without = [], [], [], []
         nothing: dict[torch.device, torch.Tensor] = {}
         for number, (parameter, state) in enumerate(zip(parameters, states, strict=True)):
-            size, device = parameter.numel(), parameter.device
+            piece, grad = local(parameter), parameter.grad
+            size, device = piece.numel(), piece.device
             at = places.get((size, device))
             if at is None:
                 spread = torch.arange(_SAMPLED, device=device) * max(1, size // _SAMPLED)
                 at = places[size, device] = (spread + shift) % size
                 nothing.setdefault(device, torch.zeros(_SAMPLED, device=device))
-            values.append(_plain(torch.take(parameter, at)))
-            grad = parameter.grad
+            values.append(_plain(torch.take(piece, at)))
+            grad = None if grad is None else local(grad)
             if grad is None or grad.layout != torch.strided or grad.numel() != size:
                 self._without.append(number)
                 slopes.append(nothing[device])
             else:
                 slopes.append(_plain(torch.take(grad, at)))
-            moments.append(nothing[device] if state is None else _plain(torch.take(state, at)))
+            kept = None if state is None else local(state)
+            moments.append(
+                nothing[device] if kept is None or kept.numel() != size else _plain(torch.take(kept, at))
+            )
         self._event: Any = None
         self._host = torch.zeros(5, 0)
         if not parameters:

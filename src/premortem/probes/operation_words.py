@@ -84,6 +84,21 @@ class Birth(NamedTuple):
     sure: bool = False  # its operands were seen, or follow from the result: it is no echo of another one
 
 
+# numpy's names for what torch calls otherwise.
+NUMPY_SPELLING = {
+    "divide": "div",
+    "true_divide": "div",
+    "multiply": "mul",
+    "subtract": "sub",
+    "power": "pow",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctanh": "atanh",
+    "arccosh": "acosh",
+    "astype": "to",
+}
+
+
 @functools.lru_cache(maxsize=1024)
 def spelling(name: str) -> str:
     """`aten::_log_softmax` or `LogSoftmaxBackward0`, as people write it: `log_softmax`."""

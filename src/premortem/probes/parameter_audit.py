@@ -1,5 +1,8 @@
 """Chain of custody (audit gear): loss -> gradient -> owner -> moved, for every parameter in training."""
 
+from __future__ import annotations
+
+import bisect
 import math
 from typing import Any, NamedTuple
 
@@ -91,7 +94,7 @@ class ParameterAudit:
         seen: dict[tuple[Any, int], int] = {}
         for parameter, sample in self._before.values():
             key = self.session.parameters.of(parameter)
-            value, steps = checksum(sample), self._steps(owners.get(id(parameter), ()))
+            value, steps = checksum(sample), self._steps(owners.of(parameter))
             if key in self._last and self._last[key] != (value, steps) and self._last[key][1] == steps:
                 self.shifted.add(key)
             if value is not None:
@@ -126,7 +129,7 @@ class ParameterAudit:
             slope_here = None if grad is None else norm(grad) / self._scale
             if not slope_here and in_pieces(parameter):
                 slope_here = None  # another rank's piece may well have one
-            self._last[key] = (checksum(now), self._steps(owners.get(id(parameter), ())))
+            self._last[key] = (checksum(now), self._steps(owners.of(parameter)))
             pull = self._steepest.get(id(parameter))
             links.append(
                 Link(
@@ -140,7 +143,7 @@ class ParameterAudit:
                     reached=key in self.backwards.reached,
                     graded=grad is not None,
                     gradient=slope_here,
-                    owners=owners.get(id(parameter), ()),
+                    owners=owners.of(parameter),
                     moved=moved,
                     weight=norm(now),
                     update=None if change is None else norm(change),
@@ -161,7 +164,7 @@ class ParameterAudit:
             )
             if moved:
                 self.moved_by.setdefault(key, set()).add(track.key)
-                if change is not None and grad is not None and track.key in owners.get(id(parameter), ()):
+                if change is not None and grad is not None and track.key in owners.of(parameter):
                     slope.add(change, grad)
         self.session.emit(
             Custody(
@@ -176,14 +179,18 @@ class ParameterAudit:
         )
         self._before = {}
 
-    def _owners(self) -> dict[int, tuple[int, ...]]:
-        owners: dict[int, tuple[int, ...]] = {}
+    def _owners(self) -> Owners:
+        held: dict[int, tuple[int, ...]] = {}
+        memory: dict[int, tuple[int, tuple[int, ...]]] = {}
         for track in self.optimizers.live():
             optimizer = track.optimizer()
             for group in optimizer.param_groups if optimizer is not None else []:
                 for parameter in group["params"]:
-                    owners[id(parameter)] = (*owners.get(id(parameter), ()), track.key)
-        return owners
+                    held[id(parameter)] = keys = (*held.get(id(parameter), ()), track.key)
+                    start, size = extent(parameter)
+                    if size:
+                        memory[start] = (start + size, keys)
+        return Owners(held, memory)
 
     def _births(self) -> dict[int, int]:
         births: dict[int, int] = {}
@@ -214,6 +221,40 @@ class ParameterAudit:
                 for parameter in module.parameters():
                     homes.setdefault(id(parameter), self.session.modules.of(module))
         return homes
+
+
+class Owners:
+    """Which optimizers hold a parameter: that very object, or the memory it lies in. FSDP1 puts the parameters of a module into
+    one flat one, which gets the gradient, and lets an optimizer hold views of it."""
+
+    def __init__(
+        self, held: dict[int, tuple[int, ...]], memory: dict[int, tuple[int, tuple[int, ...]]]
+    ) -> None:
+        self._held = held
+        self._memory = memory  # first address -> address after it, keys
+        self._starts = sorted(memory)
+
+    def of(self, parameter: torch.Tensor) -> tuple[int, ...]:
+        keys = self._held.get(id(parameter))
+        if keys is not None:
+            return keys
+        start, size = extent(parameter)
+        if not size:
+            return ()
+        at = bisect.bisect_left(self._starts, start)
+        inside = self._memory[self._starts[at]] if at < len(self._starts) else (0, ())
+        return inside[1] if at < len(self._starts) and inside[0] <= start + size else ()
+
+
+def extent(parameter: torch.Tensor) -> tuple[int, int]:
+    """Where what is here of it lies, and how many bytes it has there; none where that cannot be said."""
+    piece = local(parameter)
+    if piece.layout != torch.strided or not piece.is_contiguous() or piece.device.type == "meta":
+        return 0, 0
+    try:
+        return piece.data_ptr(), piece.nbytes
+    except RuntimeError:  # a tensor without memory of its own
+        return 0, 0
 
 
 class Slope:

@@ -19,12 +19,12 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from premortem.events import Digest, RanksSeen, ShuffleStarted, Site
+from premortem.events import BESIDE, Digest, RanksSeen, ShuffleStarted, Site
 from premortem.probes.clipping import Clipping
 from premortem.probes.collectives import Collectives
 from premortem.probes.loaders import Loaders
 from premortem.probes.microscope_schedule import among_ranks
-from premortem.probes.model_digests import Taken, chosen, comparable, hash_of, state_of
+from premortem.probes.model_digests import Taken, chosen, comparable, hash_of, holders, state_of
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.optimizer_construction import number
@@ -33,6 +33,7 @@ from premortem.probes.rank_exchange import Exchange
 from premortem.probes.sample_numbers import length
 from premortem.probes.session import Session, fingerprint, user_site
 from premortem.ranks.rendezvous import afresh, connect
+from premortem.tensors.parts import NOT_LOOKED_AT, may_have_parts, parts_of
 from premortem.tensors.sharding import is_shard
 
 EVERY = 32  # steps
@@ -56,6 +57,8 @@ class RanksProbe:
         self.step_seconds = 0.0  # of late
         self.say: Callable[[str], None] | None = None
         self.joined: list[Any] = []  # who must hear of every step once there are others
+        self.gaps: dict[str, str] = {}  # what is not looked at, by the engine that keeps us from it
+        self._shares: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         self._groups = 0  # process groups that were seen so far
         self._wrappers: list[tuple[weakref.ref[Any], Site | None]] = []
         self._clear()
@@ -254,9 +257,8 @@ class RanksProbe:
             for p in group["params"]
         ]
         held = [p for p, _ in owned]
-        # Of a sharded model every rank has another piece: there is nothing to compare.
         sharded = any(is_shard(p) for p in held)
-        owned = [] if sharded else [each for each in owned if comparable(each[0])]
+        owned = [each for each in owned if not self._has_shares(each[1]) and comparable(each[0])]
         parameters = [p for p, _ in owned]
         if not parameters and not sharded:
             return
@@ -271,11 +273,38 @@ class RanksProbe:
         ]
         states = [state_of(owned[index][1], parameters[index], self._turn) for index in picked]
         taken = Taken([parameters[index] for index in picked], states, self._turn)
-        self._on_their_way.append((step, self._turn, taken, self._facts(exchange, held, parameters), names))
-        self._turn += 1
+        facts = self._facts(exchange, held, parameters)
+        if sharded:
+            facts["copies"] = [min(holders(parameters[index]), default=BESIDE) for index in picked]
+        self._on_their_way.append((step, self._turn, taken, facts, names))
+        if step:  # what is compared before the first step is compared again after it
+            self._turn += 1
         self._called.clear()
         self._batch = None
         self._times.clear()
+
+    def _has_shares(self, optimizer: Any) -> bool:
+        """Whether it holds this rank's share of flat parameters, in which other ranks have other values."""
+        known = self._shares.get(optimizer)
+        if known is None:
+            kinds = {each.kind for each in parts_of(optimizer)} if may_have_parts() else set()
+            for kind in kinds:
+                self.gaps[kind] = NOT_LOOKED_AT[kind]
+            known = self._shares[optimizer] = bool(kinds & {"FSDP1", "ZeRO"})
+        return known
+
+    def meets_pieces(self) -> None:
+        """Parameters in pieces may come. Ordinary ones beside them are copies where they are equal before the first step, so
+        there is a digest of that moment too."""
+        self.models.before_forward.append(self._before_first)
+
+    def _before_first(self) -> None:
+        if not self.optimizers.live():
+            return
+        self.models.before_forward.remove(self._before_first)
+        self._meet()
+        if self.exchange is not None and not self.session.step:
+            self._take(self.exchange, 0)
 
     def _facts(self, exchange: Exchange, held: list[Any], parameters: list[torch.Tensor]) -> dict[str, Any]:
         shapes = repr([(tuple(p.shape), str(p.dtype)) for p in parameters])

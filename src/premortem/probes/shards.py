@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,7 @@ class Shards:
     def __init__(self, session: Session, models: Models) -> None:
         self.session = session
         self.models = models
+        self.began: list[Callable[[], None]] = []  # called when there may be pieces from now on
         self._followed = False
 
     def install(self) -> None:
@@ -105,6 +107,8 @@ class Shards:
         if self.session.locally is None:
             self.session.locally = Locally()  # type: ignore[no-untyped-call]
             self.models.before_forward.append(self._follow)
+            for hears in self.began:
+                hears()
 
     def _follow(self) -> None:
         """FSDP2 lets other objects stand in for its parameters from a layer's call to the end of its backward pass."""

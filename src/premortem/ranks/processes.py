@@ -264,21 +264,33 @@ def _without_received(findings: list[Finding]) -> list[Finding]:
 
 
 def _one_refusal(findings: list[Finding]) -> list[Finding]:
-    """Ranks that hold pieces of the same parameters refuse a step together: who saw where it came from tells it for
-    all."""
+    """Ranks that hold pieces of the same model refuse a step together. Who saw where it came from tells it for all; if
+    none did, who has the parameter."""
     refused = [f for f in findings if f.name == "update-refused" and "ranks" in f.evidence]
-    seen = {f.step: f for f in reversed(refused) if f.evidence.get("op")}
-    echoes = [f for f in refused if f.step in seen and not f.evidence.get("op")]
+    known: dict[int, Finding] = {}
+    for finding in refused:
+        if _knowledge(finding) > (_knowledge(known[finding.step]) if finding.step in known else 0):
+            known[finding.step] = finding
+    echoes = [f for f in refused if f.step in known and _knowledge(f) < _knowledge(known[f.step])]
     if not echoes:
         return findings
     ranks = {
-        step: sorted({r for f in refused if f.step == step for r in f.evidence["ranks"]}) for step in seen
+        step: sorted({r for f in refused if f.step == step for r in f.evidence["ranks"]}) for step in known
     }
     return [
-        f.with_evidence(ranks=ranks[f.step], origin_on=f.evidence["ranks"]) if f is seen.get(f.step) else f
+        f.with_evidence(
+            ranks=ranks[f.step], **({"origin_on": f.evidence["ranks"]} if f.evidence.get("op") else {})
+        )
+        if f is known.get(f.step)
+        else f
         for f in findings
         if f not in echoes
     ]
+
+
+def _knowledge(refusal: Finding) -> int:
+    """How much it says about what was refused: the operation, a parameter, or nothing."""
+    return 2 if refusal.evidence.get("op") else 1 if refusal.where.parameter else 0
 
 
 def _origin(finding: Finding) -> bool:

@@ -26,15 +26,6 @@ _OPERATORS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.FloorDiv: ("floor_divide", lambda a, b: a // b),
     ast.MatMult: ("matmul", lambda a, b: a @ b),
 }
-# numpy's names for what torch calls otherwise.
-_SPELLING = {
-    "power": "pow",
-    "arccos": "acos",
-    "arcsin": "asin",
-    "arctanh": "atanh",
-    "arccosh": "acosh",
-    "astype": "to",
-}
 _PLAIN = frozenset({float, abs, sum, min, max, len, int, complex})
 _LIBRARIES = ("numpy", "pandas", "math", "scipy")
 # Methods that change their owner, or draw from it.
@@ -145,7 +136,7 @@ class Parts:
         if self._found is None and self._worst(made) and not any(self._worst(each) for each in given):
             numbers = [each for each in given if leaf_of(each)][:_MOST_OPERANDS]
             operands = tuple(operand for each in numbers if (operand := operand_of(each)) is not None)
-            op = _SPELLING.get(op, operation_words.spelling(op))
+            op = operation_words.NUMPY_SPELLING.get(op, operation_words.spelling(op))
             text = f"`{shortened(ast.unparse(node))}`"
             self._found = Part(op, text, node.lineno, operands, str(getattr(made, "dtype", "float")))
         return made

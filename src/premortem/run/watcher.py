@@ -251,6 +251,8 @@ class Watcher:
         # A refused step has its microscope and its autopsy: an audit of a large model costs more than a step.
         if self._attachment is not None and finding.name != "update-refused":
             self._attachment.alarm()
+            if finding.name == "metric-not-finite":
+                self._attachment.nonfinite_origin.microscope_schedule.look_at_evaluations()
         shown = self._found.folded(finding)
         if shown is not None:  # else a finding before it explains it
             self._tell(shown)
@@ -335,7 +337,7 @@ class Watcher:
             self._attachment = attachment = Attachment(self.emit, self._probe_failed)
             _attached.append(self)
             self._stopping.together = Together(attachment.ranks)
-            attachment.ranks.say = self.on_problem
+            attachment.ranks.say, attachment.ranks.gaps = self.on_problem, self.missed
             attachment.optimizers.after_step.append(self._stepped)
             attachment.optimizers.at_leisure.add(self._stepped)
             attachment.ranks.joined.append(self._stepped)

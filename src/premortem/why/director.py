@@ -37,6 +37,9 @@ _ENVIRONMENT = {
 }
 _SLOW = 2.0  # seconds until the first step, from which a process that waits there pays: it holds the data once more
 _CATCHES_UP = 10  # times as many steps: a rate that is wrong by more needs more of them than the script makes
+# Steps from which on a rate may be called too low: each moves the weights by a thousandth where the rate is a usual one, so that
+# in fewer they have hardly moved. A script that was cut down to see whether it runs makes fewer.
+_ENOUGH = 100
 _VARIES = 0.1  # of the scale: how well it goes depends on the seed
 # Parts of the steps, and how far above the run as it is, in parts of the scale, a loss ends a trial there.
 _HOPELESS = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.3))
@@ -193,6 +196,7 @@ class Director:
     def judge(self, row: Row, result: Result) -> None:
         done = self.done
         row.seconds = result.seconds
+        row.few = bool(row.learning and row.learning.slow and done.first.backwards < _ENOUGH)
         lines = yardsticks.loss_lines(done.first)
         row.curve = next((result.losses[line] for line in lines if line in result.losses), [])
         if result.failed:

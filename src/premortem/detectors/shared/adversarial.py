@@ -16,7 +16,7 @@ class Players(Fact):
         self._parameters: dict[int, frozenset[int]] = {}
         self._held: dict[int, frozenset[int]] = {}
         self._calls: list[Forward] = []  # since the last step
-        # (generator, discriminator) -> calls of the second on what the first made, in steps of the second and of the first
+        # (generator, discriminator) -> calls of the second on what the first made: twice on the same, in its own steps; and in those of the first
         self._rounds: dict[tuple[int, int], list[int]] = {}
         self._roles: dict[tuple[int, int], set[str]] = {}  # (generator, discriminator) -> what was seen
 
@@ -41,15 +41,16 @@ class Players(Fact):
             if self.holds(event.optimizer, call.source) and not self.holds(event.optimizer, call.model):
                 self._rounds.setdefault(pair, [0, 0])[1] += 1
             if self.holds(event.optimizer, call.model) and not self.holds(event.optimizer, call.source):
-                self._rounds.setdefault(pair, [0, 0])[0] += 1
+                same = [c for c in calls if c.model == call.model and c.fingerprint == call.fingerprint]
+                self._rounds.setdefault(pair, [0, 0])[0] += call.fingerprint is not None and len(same) > 1
                 roles = self._roles.setdefault((call.source, call.model), set())
                 roles.add("judged")
                 if any(c.model == call.model and c.source != call.source and c.grad for c in calls):
                     roles.add("real")
 
     def unshown(self) -> list[tuple[int, int, int]]:
-        """(generator, discriminator, rounds): each steps in turn on verdicts about what the first makes, and the second is never shown
-        anything else."""
+        """(generator, discriminator, rounds): each steps in turn on verdicts about what the first makes; in its own step the second is
+        shown the very same samples twice, and never anything else."""
         return [
             (*pair, min(rounds))
             for pair, rounds in self._rounds.items()

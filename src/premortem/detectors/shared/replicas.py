@@ -28,12 +28,15 @@ def differ(answers: Sequence[Hashable]) -> bool:
 
 def parted(every: Sequence[Digest], index: int, least: float = 1e-5) -> bool:
     """Whether a parameter has other values on other ranks, by more than two kinds of processor round differently."""
-    if not differ([d.values[index] for d in every]):
-        return False
-    size = max(d.sizes[index] for d in every)
+    return differ([d.values[index] for d in every]) and distance(every, index) > least
+
+
+def distance(every: Sequence[Digest], index: int) -> float:
+    """How far apart the values of a parameter are, in units of their size."""
     sums = [d.sums[index] for d in every]
     sizes = [d.sizes[index] for d in every]
-    return max(max(sums) - min(sums), max(sizes) - min(sizes)) > least * size
+    apart = max(max(sums) - min(sums), max(sizes) - min(sizes))
+    return apart / max(sizes) if max(sizes) > 0 else 0.0
 
 
 def moments_parted(every: Sequence[Digest], index: int, least: float = 1e-3) -> bool:
