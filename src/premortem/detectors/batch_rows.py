@@ -2,7 +2,7 @@ from premortem.detectors.base import THRICE, Card, Certainty, Detector, Findings
 from premortem.events import LabelsPlaced, PictureTurned
 
 SHARE = 0.2  # of the rows: labels of two classes are right by chance in half of them
-ROWS = 16
+ROWS = 16  # that were found: a few wrong ones among fewer may be duplicates with other labels
 
 
 class PictureTurnedAlone(Detector):

@@ -178,8 +178,8 @@ def assigned_in(loop: ast.AST) -> dict[str, list[ast.expr]]:
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             found.setdefault(name_of(node.target), []).append(node.value)
         elif isinstance(node, (ast.For, ast.comprehension)):
-            for part in ast.walk(node.target):
-                found.setdefault(name_of(part), []).append(node.iter)
+            for inner in ast.walk(node.target):
+                found.setdefault(name_of(inner), []).append(node.iter)
         elif isinstance(node, ast.Delete):
             for part in node.targets:
                 found.setdefault(name_of(part), [])
