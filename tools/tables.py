@@ -282,11 +282,13 @@ def swept(result: dict[str, Any]) -> str:
         [
             *rows,
             "",
-            f"{result['trials']} trials, {result['broken']} of them with a mistake: {result['ended']} were ended, at the median after "
-            f"{result['steps_when_ended_median']:.0f} steps, and {result['broken_steps_not_made']:.0%} of the steps of broken trials were "
-            f"not made. Of {result['healthy']} healthy trials {result['healthy_ended']} were ended and "
-            f"{result['healthy_with_warnings']} had a warning. At {result['seconds_of_a_whole_trial']:.0f} s for a whole trial that is "
-            f"{result['minutes_saved']:.0f} of {result['minutes_of_whole_trials']:.0f} minutes. {result['note']}",
+            (
+                f"{result['trials']} trials, {result['broken']} of them with a mistake: {result['ended']} were ended, at the median after "
+                f"{result['steps_when_ended_median']:.0f} steps, and {result['broken_steps_not_made']:.0%} of the steps of broken trials were "
+                f"not made. Of {result['healthy']} healthy trials {result['healthy_ended']} were ended and "
+                f"{result['healthy_with_warnings']} had a warning. At {result['seconds_of_a_whole_trial']:.0f} s for a whole trial that is "
+                f"{result['minutes_saved']:.0f} of {result['minutes_of_whole_trials']:.0f} minutes. {result['note']}"
+            ),
         ]
     )
 
@@ -298,15 +300,23 @@ def shelved(result: dict[str, Any]) -> str:
         [
             "| | |",
             "|---|---|",
-            f"| a list of {_spaced(listed['runs'])} runs, from an index of {listed['index_bytes'] / 1000:.0f} kB "
-            f"| {listed['index']['requests']} requests, {listed['index']['processor_seconds']:.2f} s of the processor |",
-            f"| the same without an index, once | {_spaced(listed['no_index']['requests'])} requests, "
-            f"{listed['no_index']['processor_seconds']:.0f} s of the processor |",
-            f"| a run of {live['seconds']} s and {live['steps']} steps | {live['bytes_sent'] / 1000:.0f} kB sent, "
-            f"{live['missing']} steps missing |",
+            (
+                f"| a list of {_spaced(listed['runs'])} runs, from an index of {listed['index_bytes'] / 1000:.0f} kB "
+                f"| {listed['index']['requests']} requests, {listed['index']['processor_seconds']:.2f} s of the processor |"
+            ),
+            (
+                f"| the same without an index, once | {_spaced(listed['no_index']['requests'])} requests, "
+                f"{listed['no_index']['processor_seconds']:.0f} s of the processor |"
+            ),
+            (
+                f"| a run of {live['seconds']} s and {live['steps']} steps | {live['bytes_sent'] / 1000:.0f} kB sent, "
+                f"{live['missing']} steps missing |"
+            ),
             f"| the server is away for {outage['away']} s, then slow | {outage['missing']} of {outage['steps']} steps missing |",
-            f"| {killed['runs']} runs killed with SIGKILL | {killed['readable']} can be read; "
-            f"the last {killed['lost_seconds_median']:.1f} s are missing at the median, {killed['lost_seconds_worst']:.1f} s at the worst |",
+            (
+                f"| {killed['runs']} runs killed with SIGKILL | {killed['readable']} can be read; "
+                f"the last {killed['lost_seconds_median']:.1f} s are missing at the median, {killed['lost_seconds_worst']:.1f} s at the worst |"
+            ),
             "",
             f"`{result['command']}`. {result['note']}",
         ]
