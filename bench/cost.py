@@ -1,6 +1,6 @@
 """What it costs as a user meets it: `premortem run script` beside `python script`, whole processes, in turns.
 
-    python bench/cost.py [--device cpu|cuda] [--rounds 3] [--steps 4000] [--only NAME ...] [--json FILE]
+    python bench/cost.py [--device cpu|cuda] [--rounds 3] [--steps 4000] [--only NAME ...] [--within BLOCKS] [--json FILE]
 
 Every loop of `bench/cost_loops.py` is started with and without premortem, one after the other, `--rounds` times. Of
 each the difference is taken at the same marks inside the loop:
@@ -12,7 +12,9 @@ each the difference is taken at the same marks inside the loop:
 
 Time is the CPU time of the process (`--device cuda`: time on the clock, as the host waits for the device). A machine
 that others use is noisy, so Python calls are counted as well, in processes of their own: they do not depend on load.
-`--rounds 0` only counts. The functions whose calls are added most stand beside each count. `--profile` does neither: it
+`--rounds 0` only counts. With `--within` the late turn is measured in one process
+(`bench/cost_within.py`): two processes of one loop differ by up to a quarter of a turn on a GPU machine, ten times what is to be
+measured; calls are not counted then. The functions whose calls are added most stand beside each count. `--profile` does neither: it
 says which functions, those of C too, a late turn spends its added time in.
 A GPU machine that has torch and nothing else runs this from a checkout: `PYTHONPATH=src python bench/cost.py`.
 """
@@ -57,11 +59,7 @@ class Process:
     ) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "marks.json")
-            environment = {**os.environ, "COST_OUT": str(out), "OMP_NUM_THREADS": "1"}
-            environment["PYTHONPATH"] = os.pathsep.join(
-                filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
-            )
-            environment["PYTHONDONTWRITEBYTECODE"] = ""
+            environment = surroundings() | {"COST_OUT": str(out)}
             if count:
                 environment["COST_COUNT"] = count
             if profile:
@@ -94,6 +92,25 @@ class Process:
 
     def memory(self, turn: int) -> float:
         return float(self._marks[turn]["rss"]) / 2**20
+
+
+def surroundings() -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": ""}
+
+
+def within(loop: str, device: str, blocks: int) -> dict[str, Any]:
+    """A late turn, with and without premortem in one process."""
+    command = [sys.executable, "-m", "premortem", "run", "--quiet", str(HERE / "cost_within.py"), loop]
+    command += ["--device", device, "--blocks", str(blocks)]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            command, cwd=folder, env=surroundings(), capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def measure(loop: str, steps: int, device: str, rounds: int) -> dict[str, Any]:
@@ -169,6 +186,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results are added to those that are there")
     parser.add_argument("--jobs", type=int, default=1, help="loops at a time, where calls are only counted")
     parser.add_argument(
+        "--within", type=int, default=0, help="blocks of late turns that are compared in one process"
+    )
+    parser.add_argument(
         "--profile", action="store_true", help="where the time of a late turn goes, and nothing else"
     )
     options = parser.parse_args()
@@ -182,7 +202,8 @@ def main() -> None:
         else platform.processor() or platform.machine()
     )
     result: dict[str, Any] = {
-        "command": f"python bench/cost.py --device {options.device} --rounds {options.rounds} --steps {options.steps}",
+        "command": f"python bench/cost.py --device {options.device} --rounds {options.rounds} --steps {options.steps}"
+        + (f" --within {options.within}" if options.within else ""),
         "machine": machine,
         "torch": torch.__version__,
         "loops": {},
@@ -194,6 +215,8 @@ def main() -> None:
         steps = min(options.steps, FEW.get(loop, options.steps))
         try:
             found = measure(loop, steps, options.device, options.rounds) if options.rounds else {}
+            if options.within:
+                return found | within(loop, options.device, options.within)
             return found | counted(loop, options.device)
         except RuntimeError as error:
             print(f"{loop}: not measured: {error}", file=sys.stderr)

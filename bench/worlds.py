@@ -4,7 +4,7 @@
 
 Each case of bench/worlds/cases.py is a correct script and two worlds. `check` runs without its rehearsal, which would say what
 `run` says. Half of the cases, by the hash of their names, are closed: no threshold was chosen on them.
-Named: an error or warning of the case's family, in the bad world only. Alarm: an error or warning in the good world.
+Named: an error or warning of the case's family, or whose words name what the case says, in the bad world only. Alarm: an error or warning in the good world.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
 import bench.worlds.besides  # noqa: E402
+import bench.worlds.cells  # noqa: E402
 import bench.worlds.further  # noqa: E402
 import bench.worlds.strangers  # noqa: E402, F401
 from bench.worlds.cases import ALL, Case  # noqa: E402
@@ -62,17 +63,27 @@ def launch(case: Case, kind: str, verb: str) -> dict[str, Any]:
             "problem": "" if out.exists() or verb == "bare" else done.stderr[-200:],
             "findings": [
                 {k: f[k] for k in ("code", "name", "family", "severity", "step")}
-                | {"message": f["message"].replace(name, "")}
+                | {
+                    "message": f["message"].replace(name, ""),
+                    "cause": (f.get("cause") or "").replace(name, ""),
+                }
                 for f in found
                 if f["severity"] != "info"
             ],
         }
 
 
+def is_named(case: Case, finding: dict[str, Any]) -> bool:
+    """By its family, or, where the case has words for it, by what is said: which file, which column, what is wrong."""
+    if case.says:
+        return bool(re.search(case.says, f"{finding['message']} {finding['cause']}", re.IGNORECASE))
+    return finding["family"] in {case.family, *case.near}
+
+
 def judged(case: Case, good: dict[str, Any], bad: dict[str, Any]) -> dict[str, Any]:
     same = {f["code"] for f in good["findings"]}
     new = [f for f in bad["findings"] if f["code"] not in same]
-    hits = [f for f in new if f["family"] in {case.family, *case.near}]
+    hits = [f for f in new if is_named(case, f)]
     loud = bad["findings"]
     top = next((f for f in loud if f["severity"] == "error"), loud[0] if loud else None)
     return {

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import starting
+
 START = """
 import faulthandler, os, signal, sys, time
 import torch
@@ -138,7 +140,7 @@ def ended(name: str, folder: Path, *, watched: bool) -> Left:
     folder.mkdir()
     (folder / "train.py").write_text(script)
     ours = ["-m", "premortem", "run", "--quiet", "--folder", "run"] if watched else []
-    process = subprocess.Popen(
+    process = starting.Popen(
         [sys.executable, *ours, "train.py"],
         cwd=folder,
         stdin=subprocess.DEVNULL,

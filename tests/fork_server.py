@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,19 +34,58 @@ from typing import Any
 
 import forked_process
 
-# What `premortem run` loads on its way, and torch at its first optimizer.
+# What verbs load on their way, here and in the process of the script, and torch at its first optimizer.
 LOADED = (
     "torch",
     "torch._dynamo",
+    "premortem.cli.verbs",
+    "premortem.run.command",
     "premortem.run.launch",
     "premortem.run.watcher",
+    "premortem.run.safety",
+    "premortem.run.status",
     "premortem.probes",
     "premortem.actions.checkpoint_safety",
     "premortem.actions.guard",
+    "premortem.actions.requests",
+    "premortem.actions.samples_left_out",
+    "premortem.actions.smaller_batches",
+    "premortem.actions.stop_ranks",
     "premortem.replay.capsule_writer",
+    "premortem.replay.director",
+    "premortem.replay.replayed_script",
+    "premortem.replay.repeated_step",
     "premortem.lint.imported",
     "premortem.lint.rules",
+    "premortem.lint.verb",
+    "premortem.preflight.verb",
+    "premortem.preflight.environment.gathering",
+    "premortem.preflight.config.gathering",
+    "premortem.preflight.data.surveying",
+    "premortem.rehearsal.checked_script",
+    "premortem.rehearsal.director",
+    "premortem.proof.compared_script",
+    "premortem.fit.verb",
+    "premortem.fit.rehearsed_script",
+    "premortem.fit.session",
+    "premortem.why.verb",
+    "premortem.why.tried_script",
+    "premortem.why.facts",
+    "premortem.changes.patches",
+    "premortem.drill.verb",
+    "premortem.drill.mutated_script",
+    "premortem.report.verb",
     "premortem.scriptrun.keeper",
+)
+# Likewise, where it is installed.
+LOADED_IF_THERE = (
+    "bokeh.plotting",
+    "premortem.report.plots",
+    "premortem.ui.app",
+    "premortem.ui.verb",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+    "uvicorn.protocols.http.h11_impl",
 )
 MOST_DESCRIPTORS = 32
 ABOVE = 512  # descriptors of a fork are below
@@ -105,6 +145,8 @@ def become(order: dict[str, Any], streams: list[int]) -> None:
     for number, stream in zip(order["descriptors"], moved, strict=True):
         os.dup2(stream, number)
         os.close(stream)
+    if order["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if order["umask"] >= 0:
         os.umask(order["umask"])
     os.environ.clear()
@@ -130,6 +172,9 @@ def become(order: dict[str, Any], streams: list[int]) -> None:
     hide("torch._dynamo")
     hide("torch")
     subprocess.Popen = forked_process.ForkedProcess  # type: ignore[misc]
+    # Else this file and that one would be modules of the user's, which premortem reads while it watches.
+    for name in ("forked_process", "__mp_main__"):
+        sys.modules.pop(name, None)
     take_for_parent(order["parent"])
 
 
@@ -237,6 +282,10 @@ def main() -> None:
     os.setpgrp()  # Ctrl-C is for those who give the orders
     for name in LOADED:
         importlib.import_module(name)
+    for name in LOADED_IF_THERE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    sys.modules["premortem.probes.files_read"].user_files()  # whose each of these modules is, found out once
     gc.collect()
     gc.freeze()
     life = socket.socket(fileno=int(sys.argv[1]))

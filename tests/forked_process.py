@@ -48,6 +48,7 @@ class ForkedProcess(subprocess.Popen):  # type: ignore[type-arg]
     """A `Popen` whose process is forked at `address`; a real one where that cannot be."""
 
     address = ""
+    terminal = False  # its stdin is the terminal of its session
     _line: socket.socket | None = None
 
     def _execute_child(self, *args: Any) -> None:
@@ -76,6 +77,7 @@ class ForkedProcess(subprocess.Popen):  # type: ignore[type-arg]
             "environment": {os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
             "descriptors": [0, 1, 2, *kept],
             "session": bool(given["start_new_session"]),
+            "terminal": self.terminal,
             "group": os.getpgrp(),
             "parent": os.getpid(),
             "umask": given["umask"],

@@ -65,6 +65,12 @@ class _Forked(ForkedProcess):
         return _servers[0].address
 
 
+class OnATerminal(_Forked):
+    """With `start_new_session`, and a terminal as stdin: as a shell starts it there."""
+
+    terminal = True
+
+
 def real() -> bool:
     return bool(os.environ.get("PREMORTEM_TESTS_REAL")) or not hasattr(os, "pidfd_open")
 

@@ -237,6 +237,62 @@ def test_a_copy_that_is_made_during_the_backward_pass_is_of_the_weights_before_t
     assert len(refused(heard)) >= 2
 
 
+def test_what_undoes_a_step_takes_no_memory_until_a_step_is_refused(guarded):
+    """Weights and moments of 300 MB, of an optimizer that cannot leave a step out itself."""
+    heard, session = guarded
+    model = nn.Sequential(nn.Linear(4, 5000), nn.Linear(5000, 5000), nn.Linear(5000, 1)).cuda()
+    optimizer = optim.AdamW(model.parameters(), lr=0.01)
+    good = torch.randn(16, 4, device="cuda")
+    with torch.no_grad():
+        model[1].weight[0, 0] = -0.0
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    before = torch.cuda.memory_allocated()
+    optimizer.step()
+    held = 4 * sum(p.numel() for p in model.parameters())
+    assert torch.cuda.memory_allocated() - before < 2.2 * held  # the moments, and no copy of anything
+    for _ in range(12):
+        step(model, optimizer, good)
+    settled(session)
+    step(model, optimizer, good)
+    weights = [p.detach().clone().view(torch.uint8) for p in model.parameters()]
+    step(model, optimizer, torch.full_like(good, float("nan")))
+    torch.cuda.synchronize()
+    for parameter, kept in zip(model.parameters(), weights, strict=True):
+        assert torch.equal(parameter.detach().view(torch.uint8), kept)
+    step(model, optimizer, good)
+    step(model, optimizer, good)
+    assert len(refused(heard)) == 1
+
+
+def test_a_step_is_refused_where_the_device_has_no_memory_left(guarded):
+    heard, session = guarded
+    model = nn.Sequential(nn.Linear(4, 5000), nn.Linear(5000, 5000), nn.Linear(5000, 1)).cuda()
+    optimizer = optim.AdamW(model.parameters(), lr=0.01)
+    good, bad = torch.randn(16, 4, device="cuda"), torch.full((16, 4), float("nan"), device="cuda")
+    for _ in range(12):
+        step(model, optimizer, good)
+    settled(session)
+    step(model, optimizer, good)
+    torch.cuda.empty_cache()
+    room = torch.cuda.mem_get_info()[0] - (64 << 20)
+    step(model, optimizer, good)  # what a step needs is in the cache again
+    full = torch.empty(
+        max(0, min(room, torch.cuda.mem_get_info()[0] - (32 << 20))), dtype=torch.uint8, device="cuda"
+    )
+    weights = [p.detach().cpu() for p in model.parameters()]
+    step(model, optimizer, bad)
+    torch.cuda.synchronize()
+    assert all(
+        torch.equal(p.detach().cpu(), kept) for p, kept in zip(model.parameters(), weights, strict=True)
+    )
+    del full
+    torch.cuda.empty_cache()  # what comes next needs some
+    step(model, optimizer, good)
+    step(model, optimizer, good)
+    assert len(refused(heard)) == 1
+
+
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("at", [3, 1_000_003])
 def test_a_whole_step_is_captured_in_a_graph(guarded, at, fused):

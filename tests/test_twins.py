@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,13 +60,21 @@ SELDOM = {
 }
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        pytest.param(e, id=e["file"], marks=pytest.mark.exhaustive if e["file"] in SELDOM else [])
-        for e in HEALTHY
-    ],
-)
+def _heard() -> Iterator[Any]:
+    """Of the fixed scripts of one family two: that its detectors are silent without the fault is held by their contract,
+    on events, for each (tests/detectors/test_contract.py)."""
+    families = {Path(entry["file"]).name: entry["category"] for entry in BUGGY}
+    shown: Counter[str] = Counter()
+    for entry in HEALTHY:
+        seldom = entry["file"] in SELDOM
+        if entry["set"] == "fixed" and not seldom:
+            family = families[Path(entry["file"]).name]
+            seldom = shown[family] == 2
+            shown[family] += not seldom
+        yield pytest.param(entry, id=entry["file"], marks=pytest.mark.exhaustive if seldom else [])
+
+
+@pytest.mark.parametrize("entry", list(_heard()))
 def test_a_healthy_script_hears_nothing(entry: dict[str, Any]) -> None:
     result = grade(entry)
     assert result.loud == [], result

@@ -152,3 +152,20 @@ def test_a_state_that_was_loaded_and_weights_that_moved_are_followed(rested):
     assert same(copy.deepcopy(model.state_dict()), before[0])
     attachment.drain()
     assert same(everything(model, optimizer), before)
+
+
+def test_a_refused_step_keeps_the_sign_of_a_zero(rested):
+    """What is remembered only when a step is refused is read from the script's own weights, which must not change by that."""
+    _, attachment = rested
+    model = network()
+    optimizer = optim.AdamW(model.parameters(), lr=0.01)
+    to_rest(attachment, model, optimizer)
+    step(model, optimizer)
+    with torch.no_grad():
+        model[0].weight[0, 0] = -0.0
+    before = [p.detach().clone().view(torch.uint8) for p in model.parameters()]
+    step(model, optimizer, broken=True)
+    assert all(
+        torch.equal(p.detach().view(torch.uint8), old)
+        for p, old in zip(model.parameters(), before, strict=True)
+    )

@@ -4,13 +4,13 @@ import ast
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from premortem.findings import FAMILIES
+from tests import starting
 
 BENCH = Path(__file__).parents[1] / "bench"
 
@@ -137,9 +137,7 @@ def test_what_stands_in_for_a_missing_module_takes_every_call():
         "PYTHONPATH": str(BENCH / "wild/stand_ins"),
         "WILD_STANDS_IN": "cuda nowhere",
     }
-    said = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    said = starting.run([sys.executable, "-c", code], env=environment, check=True)
     assert "2." in said.stdout
 
 
@@ -175,7 +173,7 @@ def test_weights_that_were_trained_are_hashed_at_the_end(tmp_path):
     for seed in (0, 0, 1):
         trace = tmp_path / "trace"
         environment = {**os.environ, "PYTHONPATH": str(BENCH / "wild/stand_ins"), "WILD_TRACE": str(trace)}
-        subprocess.run([sys.executable, "-c", code.format(seed=seed)], env=environment, check=True)
+        starting.run([sys.executable, "-c", code.format(seed=seed)], env=environment, check=True)
         hashes.append(trace.read_text())
     assert hashes[0] == hashes[1] != hashes[2]
 
@@ -202,7 +200,7 @@ assert "| no-step |  | 2, 1, 1 |" in lines
 
 def test_a_mistake_without_effect_is_not_counted_and_a_gap_is_said_first():
     environment = {**os.environ, "PYTHONPATH": str(BENCH / "wild")}
-    subprocess.run([sys.executable, "-c", SUMMARY], env=environment, check=True)
+    starting.run([sys.executable, "-c", SUMMARY], env=environment, check=True)
 
 
 def test_the_split_is_by_the_name_alone():

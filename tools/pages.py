@@ -188,7 +188,7 @@ def slots(root: Path, entries: tuple[catalog.Entry, ...]) -> Iterator[tuple[str,
         yield "docs/lint/precision.md", "exam rules table", tables.exam_by_rule(_json(read), names)
     cases = root / "bench" / "results" / "casebook.json"
     if cases.exists():
-        yield "casebook/README.md", "stories", stories.told(_json(cases), root / "casebook")
+        yield "casebook/README.md", "stories", stories.paragraphs(_json(cases), root / "casebook")
     for slot in SLOTS:
         results = [root / "bench" / "results" / f"{name}.json" for name in slot.results]
         if all(path.exists() for path in results):

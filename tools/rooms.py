@@ -181,7 +181,7 @@ ROOMS = (
     Room(
         "preflight",
         "`premortem check`: what can be known before the first epoch; one file per check",
-        "catalog convictions lint program proof rehearsal terminal vault",
+        "catalog convictions lint program proof rehearsal startup terminal vault",
         "rich numpy PIL h5py pyarrow",
     ),
     Room(

@@ -17,7 +17,7 @@ DID = {
 }
 
 
-def told(result: dict[str, Any], casebook: Path) -> str:
+def paragraphs(result: dict[str, Any], casebook: Path) -> str:
     """One paragraph for each fault that was measured."""
     parts: list[str] = []
     healthy: dict[str, dict[str, Any]] = {}

@@ -29,12 +29,14 @@ def overhead(result: dict[str, Any]) -> str:
 
 _LOOPS = {
     "deep": "16 layers, fused optimizer",
+    "deep_default": "... default optimizer",
     "plain": "small MLP, default optimizer",
     "logged": "... printing every loss",
     "clip_schedule": "... with clipping and a schedule",
     "bf16": "... in bfloat16",
     "scaler": "... in float16 with a scaler",
     "accumulation": "... accumulating micro-batches",
+    "gan": "GAN, two optimizers",
 }
 
 
@@ -45,6 +47,8 @@ def cost(result: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for key, name in _LOOPS.items():
+        if key not in result["loops"]:  # a machine is lent for a limited time
+            continue
         loop = result["loops"][key]
         rows.append(
             f"| {name} | {loop['turn_us'] / 1000:.1f} ms | {loop['late_added_us'] / 1000:.2f} ms | {loop['late_ratio']:.2f} "
@@ -186,11 +190,11 @@ def report_and_ui(report: dict[str, Any], ui: dict[str, Any]) -> str:
 
 def matrix(result: dict[str, Any]) -> str:
     rows = []
-    for pair, told in result.items():
-        python, torch = told.get("python") or pair.split("-")[0], told.get("torch") or pair.split("-")[1]
-        counts = [f"{told[word]} {word}" for word in ("passed", "failed", "skipped") if told.get(word)]
-        tests = ", ".join(counts) or told.get("why", "")
-        rows.append(f"| {python} | {torch} | {told['result']} | {tests} | {told.get('when', '–')} |")
+    for pair, tried in result.items():
+        python, torch = tried.get("python") or pair.split("-")[0], tried.get("torch") or pair.split("-")[1]
+        counts = [f"{tried[word]} {word}" for word in ("passed", "failed", "skipped") if tried.get(word)]
+        tests = ", ".join(counts) or tried.get("why", "")
+        rows.append(f"| {python} | {torch} | {tried['result']} | {tests} | {tried.get('when', '–')} |")
     return "\n".join(["| Python | torch | quick suite | tests | when |", "|---|---|---|---|---|", *rows])
 
 
@@ -243,10 +247,10 @@ def ranks_measured(result: dict[str, Any]) -> str:
     ]
     last = result["largest_world"]
     for found in result["measured"]:
-        foretold = f" (predicted: {last['predicted']:.1%})" if found["ranks"] == last["ranks"] else ""
+        predicted = f" (predicted: {last['predicted']:.1%})" if found["ranks"] == last["ranks"] else ""
         took = "" if found["round_ms"] is None else f"{found['round_ms']:.0f} ms"
         rows.append(
-            f"| {_spaced(found['ranks'])} | {_spaced(found['operations_a_second'])} | {found['store_cpu_share']:.1%}{foretold} | {took} |"
+            f"| {_spaced(found['ranks'])} | {_spaced(found['operations_a_second'])} | {found['store_cpu_share']:.1%}{predicted} | {took} |"
         )
     notes = (
         f"The model is one number, {result['microseconds_an_operation']:.0f} microseconds of the store's processor for an operation, "
@@ -348,6 +352,7 @@ def worlds(result: dict[str, Any]) -> str:
         "further": "further",
         "strangers": "strangers",
         "besides": "beside the first input",
+        "cells": "cells of the table",
     }
     rows = [
         f"All cases on one commit (`{again['commit']}`, {again['measured']}):",
@@ -569,16 +574,16 @@ def drilled(result: dict[str, Any]) -> str:
         f"| **caught of those that took effect** | {' | '.join(caught)} |",
         f"| **false alarms as it is** | {' | '.join(alarms)} |",
     ]
-    return "\n".join([*rows, "", "A number is the step at which it was told. `python bench/drill.py`."])
+    return "\n".join([*rows, "", "A number is the step at which it was reported. `python bench/drill.py`."])
 
 
-def _scored(told: dict[str, Any] | None) -> str:
-    if told is None:
+def _scored(mutant: dict[str, Any] | None) -> str:
+    if mutant is None:
         return ""
-    if not told["took_effect"]:
-        outcome = str(told["outcome"])
+    if not mutant["took_effect"]:
+        outcome = str(mutant["outcome"])
         return {"does not apply here": "", "changes nothing here": "no change"}.get(outcome, outcome)
-    if not told["caught"]:
+    if not mutant["caught"]:
         return "**missed**"
-    where = "survived" if told["step"] is None else str(told["step"] or "end")
-    return where if told["right_family"] else f"{where} (other cause)"
+    where = "survived" if mutant["step"] is None else str(mutant["step"] or "end")
+    return where if mutant["right_family"] else f"{where} (other cause)"

@@ -140,18 +140,17 @@ def test_an_agent_asks_why(tmp_path):
     assert not any("curve" in row for row in said["trials"])
 
 
-@pytest.mark.parametrize("path", ["../other", "/etc", "link"])
-def test_nothing_outside_of_the_project_is_read(tmp_path, path):
+def test_nothing_outside_of_the_project_is_read(tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "project" / "link").symlink_to(tmp_path / "other")
 
     async def ask(client):
-        return await client.call_tool("lint", {"paths": [path]})
+        return [await client.call_tool("lint", {"paths": [path]}) for path in ("../other", "/etc", "link")]
 
-    done = asked(tmp_path / "project", ask)
-    assert done.is_error
-    assert "outside" in done.content[0].text
+    for done in asked(tmp_path / "project", ask):
+        assert done.is_error
+        assert "outside" in done.content[0].text
 
 
 def test_what_goes_wrong_is_a_sentence(tmp_path):

@@ -150,8 +150,8 @@ def test_an_effect_convicts_what_is_suspected(code, more, run, healthy):
     assert finding.certainty is Certainty.PROVED
     assert (finding.where.file, finding.where.line) == ("/p/train.py", 10)
     assert finding.evidence["read"] == code
-    told = CHARGES[code].told_as
-    assert finding.name == (told[0] if told else CARDS[code].name)
+    names = CHARGES[code].reported_as
+    assert finding.name == (names[0] if names else CARDS[code].name)
     assert finding.severity is (Severity.WARNING if CHARGES[code].harmless else Severity.ERROR)
     for each in healthy:
         assert judged(code, each, **more) == []
@@ -161,8 +161,8 @@ def test_the_table_has_every_rule_and_every_rule_is_judged_or_has_a_reason():
     assert set(CHARGES) == set(CARDS)
     names = {unit.card.name for unit in detectors.ALL}
     for charge in CHARGES.values():
-        assert set(charge.told_as) <= names
-        assert bool(charge.unseen) != bool(charge.told_as or charge.effects)
+        assert set(charge.reported_as) <= names
+        assert bool(charge.unseen) != bool(charge.reported_as or charge.effects)
     assert len(READ) > 45
 
 
@@ -185,5 +185,5 @@ def test_the_page_has_the_table():
     page = (Path(__file__).parents[2] / "docs/internals/reading.md").read_text()
     for code, charge in CHARGES.items():
         (row,) = [line for line in page.splitlines() if line.startswith(f"| {code} ")]
-        assert all(f"`{name}`" in row for name in charge.told_as)
+        assert all(f"`{name}`" in row for name in charge.reported_as)
         assert charge.unseen in row

@@ -4,8 +4,11 @@ from premortem.detectors.masked_non_finite import MaskedNonFinite
 from premortem.detectors.non_finite_input import NonFiniteInput
 from premortem.detectors.non_finite_training import NonFiniteTraining
 from premortem.detectors.overflow import Overflow
+from premortem.detectors.update_refused import UpdateRefused
+from premortem.events import LossTested, NonFinite, StepRefused
 from premortem.findings import Certainty
 from tests.detectors.faults import masked_non_finite, non_finite_input, non_finite_training, overflow
+from tests.detectors.rehearsal import line
 from tests.detectors.test_contract import heard, observe
 
 SEEN = {
@@ -83,6 +86,33 @@ def test_steps_that_are_thrown_away_again_and_again():
     assert finding.message == "20 batches in a row gave gradients that are not finite and were skipped"
     assert (finding.where.line, finding.where.module) == (13, "model.scale")
     assert "the derivative of sqrt at 0 made inf in the backward pass of train.py:13" in finding.cause
+
+
+def test_what_is_skipped_has_no_mask_to_remove_and_no_step_before_the_first():
+    (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.THROWN))
+    assert finding.remedy.startswith("Keep its operand above 0")
+    assert "masked_by" not in finding.evidence
+    (skipped,) = observe(MaskedNonFinite(), heard(masked_non_finite.SKIPPED))
+    assert "mask" not in skipped.remedy.lower()
+    origin = {**non_finite_training.LOG, **SEEN, "stage": "forward"}
+    born = NonFinite(step=1, at=line(22), value=None, **origin)
+    asked = [LossTested(step=1, at=line(23), value=float("nan")) for _ in range(40)]
+    (stuck,) = observe(MaskedNonFinite(), [born, *asked])
+    assert (stuck.step, stuck.evidence["first_step"]) == (2, 2)
+
+
+def test_a_refused_step_whose_operation_is_known_says_what_to_change_there():
+    origin = NonFinite(
+        step=8, at=line(22), value=None, **{**non_finite_training.LOG, **SEEN, "stage": "forward"}
+    )
+    refused = StepRefused(
+        step=9, at=line(23), optimizer=1, reason="gradient", worst=None, loss=0.5, row=1, total=1, made=8
+    )
+    detector = UpdateRefused()
+    (finding,) = [said for event in (origin, refused) for said in detector.hear(event)]
+    assert finding.remedy.startswith("Give it a number above 0")
+    (finding,) = UpdateRefused().hear(refused)
+    assert finding.remedy.startswith("Find what makes it")
 
 
 def test_a_derivative_that_breaks_again_when_nobody_looks_is_the_one_that_was_seen():

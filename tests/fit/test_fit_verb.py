@@ -65,11 +65,11 @@ def test_the_contract(script):
 
 @pytest.mark.slow
 def test_the_largest_batch_and_what_would_help(script):
-    done = fit(script, "--device", "8GiB", "--json", "fit.json", "train.py", "--device", "cuda")
+    done = fit(script, "--device", "2GiB", "--json", "fit.json", "train.py", "--device", "cuda")
     assert done.returncode == 0, done.stderr
     found = json.loads((script / "fit.json").read_text())
     # Of each sample: 4096 floats before and after the activation, 1024 at both ends, and their gradients.
-    assert 50_000 < found["largest_batch"] < 400_000
+    assert 12_000 < found["largest_batch"] < 100_000
     names = {advice["name"] for advice in found["advice"]}
     assert "fused-optimizer" in names
     for advice in found["advice"]:

@@ -47,6 +47,21 @@ def limit():
     torch.cuda.empty_cache()
 
 
+@pytest.fixture
+def watched():
+    """A run, closed also when the test fails: else the next test would run inside of it."""
+    runs = []
+
+    def begin(policy):
+        runs.append(Run(policy))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.watcher.close()
+        print([(event.phase, event.unsplit) for event in run.of(OutOfMemory)])
+
+
 def setting(samples=16384):
     torch.manual_seed(0)
     model = Net().cuda()
@@ -76,10 +91,10 @@ def close(model, wanted):
 
 
 @pytest.mark.parametrize("share", [0.75, 0.4])
-def test_a_forward_that_does_not_fit_is_split(limit, share):
+def test_a_forward_that_does_not_fit_is_split(limit, watched, share):
     model, x, y = setting()
     forward, _, wanted = needs(model, x, y)
-    run = Run("protect")
+    run = watched("protect")
     model(x[:2])
     limit(int(share * forward))
     F.cross_entropy(model(x), y).backward()
@@ -91,12 +106,12 @@ def test_a_forward_that_does_not_fit_is_split(limit, share):
     close(model, wanted)
 
 
-def test_a_backward_that_does_not_fit_costs_one_step_at_most(limit):
+def test_a_backward_that_does_not_fit_costs_one_step_at_most(limit, watched):
     model, x, y = setting()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     forward, whole, wanted = needs(model, x, y)
     assert whole > forward + 16 * MIB
-    run = Run("protect")
+    run = watched("protect")
     F.cross_entropy(model(x[:2]), y[:2]).backward()
     limit(forward + (whole - forward) // 2)
     for _ in range(3):
@@ -111,10 +126,10 @@ def test_a_backward_that_does_not_fit_costs_one_step_at_most(limit):
     close(model, wanted)
 
 
-def test_what_is_said_about_a_real_one(limit):
+def test_what_is_said_about_a_real_one(limit, watched):
     model, x, y = setting()
     forward, _, _ = needs(model, x, y)
-    run = Run("observe")
+    run = watched("observe")
     F.cross_entropy(model(x[:256]), y[:256]).backward()
     limit(forward // 2)
     with pytest.raises(torch.cuda.OutOfMemoryError):
@@ -132,9 +147,9 @@ def test_what_is_said_about_a_real_one(limit):
     assert run.faults == []
 
 
-def test_an_allocation_that_somebody_copes_with_is_no_news(limit):
+def test_an_allocation_that_somebody_copes_with_is_no_news(limit, watched):
     model, x, y = setting(1024)
-    run = Run("observe")
+    run = watched("observe")
     model(x)
     limit(64 * MIB)
     with pytest.raises(torch.cuda.OutOfMemoryError):

@@ -1,6 +1,7 @@
 """A batch that does not fit is run in parts, and nobody can tell from the gradients."""
 
 import copy
+import weakref
 
 import pytest
 import torch
@@ -453,3 +454,27 @@ def test_observe_touches_nothing():
     run.watcher.close()
     assert run.of(OutOfMemory)[0].unsplit == ""
     assert run.faults == []
+
+
+def test_what_the_pass_that_failed_has_made_is_gone_before_the_next_one_is_tried(run):
+    """Frames of ours between those of torch would hold it: no traceback shows them."""
+    model = nn.Sequential(nn.Linear(6, 16), nn.GELU(), Full(forward=4), nn.Linear(16, 3)).double()
+    held, alive = [], []
+
+    class Kept:
+        def __init__(self, tensor):
+            self.tensor = tensor
+            if len(tensor) == 16 and tensor.shape[1:] == (16,):
+                held.append(weakref.ref(self))
+
+    def begins(module, args):
+        alive.append((len(args[0]), sum(each() is not None for each in held)))
+
+    model(torch.randn(2, 6).double())  # it is known
+    model[0].register_forward_pre_hook(begins)
+    with torch.autograd.graph.saved_tensors_hooks(Kept, lambda kept: kept.tensor):
+        model(torch.randn(16, 6).double())
+    assert run.of(BatchSplit)
+    assert held
+    assert alive[0] == (16, 0)
+    assert {left for _, left in alive[1:]} == {0}

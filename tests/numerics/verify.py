@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import io
 import json
 import math
@@ -135,6 +136,7 @@ def _asked_for(arguments: list[Any]) -> bool:
     return any(isinstance(each, float) and not math.isfinite(each) for each in arguments)
 
 
+@functools.cache
 def births(script: str, source: str = "") -> tuple[list[Birth], int | None]:
     """Of one run, in a process of its own; and the first step with a gradient that is not finite.
 

@@ -1,7 +1,6 @@
 """Charbonnier and MS-SSIM are finite wherever images are, and are what they are called."""
 
 import math
-import subprocess
 import sys
 import warnings
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from torchmetrics.functional.image import multiscale_structural_similarity_index_measure as reference
 
 from premortem.parts import MSSSIM, Charbonnier
+from tests import starting
 from tests.facts_of import holds
 
 
@@ -205,7 +205,7 @@ def test_compiled_it_gives_the_same():
 
 def test_without_torchmetrics_it_says_what_to_install():
     code = "import sys; sys.modules['torchmetrics'] = None; from premortem.parts import MSSSIM; MSSSIM()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = starting.run([sys.executable, "-c", code])
     last = result.stderr.strip().splitlines()[-1]
     assert (
         last

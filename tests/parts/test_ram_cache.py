@@ -17,6 +17,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from premortem.parts import RamCache
+from tests import starting
 
 
 class Pair(NamedTuple):
@@ -368,8 +369,8 @@ def test_nothing_is_left_however_it_ends(context, ending, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
     before = set(Path("/dev/shm").iterdir())
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", str(script), ending, context],
+    process = starting.Popen(
+        [sys.executable, str(script), ending, context],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import starting
+
 # Starts a program in a session of its own and a worker, says who they are, and goes on for ever.
 SCRIPT = """
 import os, subprocess, sys, time
@@ -56,7 +58,7 @@ def wait_until(question, seconds=60.0):
 def started(tmp_path, seconds="600"):
     (tmp_path / "train.py").write_text(SCRIPT)
     variables = os.environ | {"PYTHONPATH": os.pathsep.join([ROOT + "/src", ROOT])}
-    verb = subprocess.Popen(
+    verb = starting.Popen(
         [sys.executable, "-c", VERB, seconds], cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=variables
     )
     found = {}
@@ -133,7 +135,7 @@ VERBS = {
 )
 def test_each_verb_ends_with_all_that_it_started(tmp_path, verb, number):
     (tmp_path / "train.py").write_text(SCRIPT)
-    running = subprocess.Popen(
+    running = starting.Popen(
         [sys.executable, "-m", "premortem", *VERBS[verb]],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,

@@ -6,7 +6,6 @@ import email
 import email.policy
 import json
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -257,6 +256,6 @@ def test_a_wrong_wish_ends_before_the_script_begins(words: list[str], sentence: 
     script = tmp_path / "script.py"
     script.write_text("print('it ran')")
     command = [sys.executable, "-m", "premortem", "run", *words, str(script)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run(command, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr

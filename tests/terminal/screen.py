@@ -12,8 +12,11 @@ import termios
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyte
+
+from tests import starting
 
 # The slave becomes the controlling terminal of a session of its own, so that Ctrl-C and job control are real.
 LAUNCH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
@@ -68,8 +71,12 @@ def on_a_terminal(
         for k, v in os.environ.items()
         if k not in {"CI", "NO_COLOR", "JPY_PARENT_PID", "COLUMNS", "LINES"}
     }
-    process = subprocess.Popen(
-        [sys.executable, "-S", "-c", LAUNCH, sys.executable, *arguments],
+    command = [sys.executable, *arguments]
+    start: Any = starting.OnATerminal
+    if starting.real():
+        start, command = subprocess.Popen, [sys.executable, "-S", "-c", LAUNCH, *command]
+    process = start(
+        command,
         stdin=slave,
         stdout=slave,
         stderr=slave,

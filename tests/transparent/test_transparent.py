@@ -18,11 +18,10 @@ from tests import starting
 HERE = Path(__file__).parent
 SCRIPTS = sorted((HERE / "scripts").glob("*.py"))
 PROJECTS = sorted(path for path in (HERE / "projects").iterdir() if path.is_dir())
-# About the process itself: signals, crashes, start-up, children that are started anew.
+# About the process itself: crashes, start-up, children that are started anew.
 REAL = {
-    "environment", "flags_and_paths", "killed_by_abort", "killed_by_int", "killed_by_term", "lazy_torch",
-    "loader_start_methods", "main_names", "module_that_fails", "multiprocessing_start_methods", "no_torch", "segfault",
-    "shadowed_in_thread", "shadowed_many", "shadowed_rich", "shadowed_statistics", "signal_handler", "signal_term_handler",
+    "environment", "flags_and_paths", "killed_by_abort", "lazy_torch", "loader_start_methods", "main_names", "module_that_fails",
+    "multiprocessing_start_methods", "no_torch", "segfault", "shadowed_many", "shadowed_statistics",
 }  # fmt: skip
 # Seconds of compiling, or a dozen real processes for what another script shows too.
 SLOW = {

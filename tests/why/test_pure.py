@@ -95,6 +95,15 @@ def test_a_setting_that_is_merely_better_is_no_cause():
     assert conclude([stuck], [], learns=False, diverges=False, judged=True, seeds=3).verdict == CAUSE
 
 
+def test_a_rate_is_not_blamed_for_a_run_of_few_steps():
+    faster = judged(ran(2.0, 2.0), ran(2.0, 0.2), "rate-times-ten", again=[0.8])
+    faster.few = True
+    said = conclude([faster], [], learns=False, diverges=False, judged=True, seeds=3)
+    assert said.verdict == UNKNOWN
+    assert "more steps" in said.sentence
+    assert said.notes == [faster]
+
+
 def test_a_setting_that_is_wrong_by_more_than_ten_is_a_mistake():
     near = judged(ran(2.0, 1.5), ran(2.0, 1.0), "rate-times-ten", again=[0.2])
     far = judged(ran(2.0, 1.5), ran(2.0, 0.5), "rate-times-hundred", again=[0.4])

@@ -7,7 +7,7 @@ from premortem.why.order import Result
 from premortem.why.rounds import Rounds
 from premortem.why.verdict import HELPS, NOTHING
 
-LINE, STEPS = "train.py:9", 90
+LINE, STEPS = "train.py:9", 120
 STUCK = RunDescription(optimizers=("SGD",), clips=True, schedules=True, weight_decay=0.1, terms=2, stuck=True)
 
 
@@ -146,3 +146,11 @@ def test_what_cannot_be_repeated_in_time_proves_nothing():
     rounds._again(rows)
     assert [len(row.again) for row in rows].count(0) == len(rows) - 1
     assert {row.why for row in rows if not row.again} == {verdict.NO_TIME}
+
+
+def test_no_rate_is_too_low_in_a_script_of_few_steps(monkeypatch):
+    monkeypatch.setattr("tests.why.test_rounds.STEPS", 40)
+    up = {"rate-times-ten", "rate-times-hundred", "plain-adam"}
+    rows, _ = asked(Pretending(lambda change: change in up))
+    assert {row.change for row in rows if row.verdict == HELPS} == up
+    assert verdict.ranked(rows, learns=False) == []

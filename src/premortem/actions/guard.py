@@ -137,18 +137,18 @@ class Guard:
 
     def _finish_quickly(self, optimizer: Any, verdict: Verdict) -> None:
         """After such a step."""
-        flag, shadow, owed = verdict.flag, verdict.shadow, verdict.owed
-        if flag is None or shadow is None or owed is None:
+        shadow, owed = verdict.shadow, verdict.owed
+        if shadow is None or owed is None:
             return
         try:
-            if shadow.puts_back(optimizer, flag):
+            if shadow.puts_back(optimizer):
                 owed.add(shadow.gained)
                 return
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
             self.session.fault("guard", error)
             return
         with self.session.looking_at("guard", pieces=False):
-            owed.add(shadow.undo_where(flag))
+            owed.add(shadow.undo_where())
 
     @passes_on
     def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
@@ -223,7 +223,7 @@ class Guard:
         if verdict.by_kernel:  # it has decided, and the answer is on its way
             return
         undone = verdict.refuse
-        plain = not (verdict.refuse or verdict.flag is not None or verdict.before is not None)
+        plain = not (verdict.refuse or verdict.shadow is not None or verdict.before is not None)
         with self.session.looking_at("guard", pieces=not plain):
             if verdict.refuse:
                 self.refusals.tell(optimizer, verdict.reason)
@@ -235,8 +235,8 @@ class Guard:
     def _afterwards(self, optimizer: Any, verdict: Verdict) -> bool:
         """Whether the step was undone, as far as is known already."""
         key = self.session.optimizers.of(optimizer)
-        if verdict.flag is not None and verdict.shadow is not None and verdict.owed is not None:
-            verdict.owed.add(verdict.shadow.undo_where(verdict.flag))
+        if verdict.shadow is not None and verdict.owed is not None:
+            verdict.owed.add(verdict.shadow.undo_where())
             return False
         if verdict.before is not None and self.judgement.undone(optimizer, verdict.before):
             self.optimizers.was_refused = True

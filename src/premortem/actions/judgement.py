@@ -10,7 +10,6 @@ import functools
 import math
 import weakref
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -35,10 +34,9 @@ class Verdict(NamedTuple):
     refuse: bool = False
     reason: str = "gradient"
     before: Before | None = None  # what is needed to undo it, where gradients alone do not tell
-    flag: torch.Tensor | None = (
-        None  # not 0 when it must be undone; on a device, where the host does not read it
+    shadow: Shadow | None = (
+        None  # what undoes it on a device, where the host does not read whether it must be undone,
     )
-    shadow: Shadow | None = None  # then what is needed for that,
     owed: Owed | None = None  # and counters on the host
     by_kernel: bool = False  # the optimizer's own kernel decides
 
@@ -75,7 +73,6 @@ class Judgement:
         self.session = attachment.session
         self.optimizers = attachment.optimizers
         self.stats = attachment.stats
-        self.backwards = attachment.backwards
         # Optimizers whose next step must not be made, whatever the gradients are:
         self.doomed: set[int] = set()
         self.agreement = Agreement(attachment.ranks.connection, attachment.ranks.tell)
@@ -121,10 +118,11 @@ class Judgement:
             grads = held.gradients()
             if len(grads) != len(held.parameters) or torch._C._len_torch_dispatch_stack():
                 return None
-            if not shadow.copies(optimizer):
+            if not shadow.quick(optimizer):
                 return None
             owed = self._owe(held.key)
-            return Verdict(flag=stats.check(held.key, held, grads), shadow=shadow, owed=owed)
+            shadow.remembers(stats.check(held.key, held, grads))
+            return Verdict(shadow=shadow, owed=owed)
         except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
             session.fault("guard", error)
             return None
@@ -184,20 +182,13 @@ class Judgement:
         shadow = self._shadows.get(optimizer)
         if shadow is None:
             shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
-        if not shadow.remember():  # no room for a copy: exact, at the price of waiting
+        if not shadow.fits():  # exact, at the price of waiting
             flag = non_finite_sum(held.norms(grads, 1))
             self._raise_together(circles, flag)
             return Verdict(refuse=bool(flag))
-        if shadow.large and not self.backwards.begins:
-            self.backwards.begins = [functools.partial(self._pass, Shadow.backward_starts)]
-            self.backwards.ends = [functools.partial(self._pass, Shadow.backward_ended)]
-        return self._by_flag(track, held, grads, circles, shadow)
-
-    def _by_flag(
-        self, track: Any, held: Any, grads: list[torch.Tensor], circles: tuple[Circle, ...], shadow: Shadow
-    ) -> Verdict:
         owed = self._owe(track.key)
-        return Verdict(flag=self._check(track.key, held, grads, circles), shadow=shadow, owed=owed)
+        shadow.remember(self._check(track.key, held, grads, circles))
+        return Verdict(shadow=shadow, owed=owed)
 
     def _owe(self, key: int) -> Owed:
         owed = Owed()
@@ -208,11 +199,6 @@ class Judgement:
         """Nothing of it is in 16 bits or in pieces."""
         held = self.stats.held(optimizer) or self.stats.gradients(optimizer)[0]
         return not held.half and not self._among_others
-
-    def _pass(self, tell: Callable[[Shadow], None]) -> None:
-        if len(self._shadows) == 1:  # of several it is unknown which one a backward pass is for
-            for shadow in self._shadows.values():
-                tell(shadow)
 
     def at_kernel(self, optimizer: Any, grads: list[torch.Tensor]) -> torch.Tensor:
         """The flag of a step whose kernel is being called with these gradients."""

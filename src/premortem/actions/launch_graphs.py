@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import torch
 
+from premortem.actions.driver import stream_of
+
 
 class Repeated:
     def __init__(self, work: Callable[[], None], device: torch.device) -> None:
@@ -30,7 +32,7 @@ class Repeated:
         try:
             # Not `torch.cuda.graph`, which waits for the device and empties the cache of the user's allocator; and only
             # what this very thread does is captured, whatever a loader's thread may copy meanwhile.
-            with torch.cuda.stream(torch.cuda.Stream(self._device)):
+            with torch.cuda.stream(stream_of(self._device)):
                 graph.capture_begin(capture_error_mode="thread_local")
                 try:
                     self._work()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import math
 import traceback
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -284,7 +285,15 @@ class Splitter:
 
 
 def forget(error: BaseException) -> None:
-    """Let go of what the failed pass has made: the frames of its traceback hold it."""
-    traceback.clear_frames(error.__traceback__)
+    """Let go of what the failed pass has made: the frames of its traceback hold it, and frames of ours between them, which no
+    traceback shows, hold what each layer was given."""
+    for frame, _line in traceback.walk_tb(error.__traceback__):
+        ended: types.FrameType | None = frame
+        while ended is not None:
+            try:
+                ended.clear()
+            except RuntimeError:  # it is running, and so are its callers
+                break
+            ended = ended.f_back
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()

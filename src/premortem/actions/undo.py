@@ -3,20 +3,17 @@
 import weakref
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import torch
 
+from premortem.actions import driver
 from premortem.actions.launch_graphs import Repeated
 from premortem.tensors.finite import UNSCALED, non_finite, non_finite_sum
 from premortem.tensors.sharding import is_shard, local
 
-_VERSION = attrgetter("_version")
 _POINTER = torch.Tensor.data_ptr
 _SPARE = 1.5  # room that must be left beside a copy, in copies
-# Bytes that a device copies in less time than it takes the host to leave that to another stream.
-_SMALL = 32 << 20
 
 Kept = tuple[torch.Tensor, torch.Tensor]
 Lists = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -67,10 +64,10 @@ class Before:
 class Shadow:
     """Weights and state of an optimizer whose steps are decided on a device, without waiting.
 
-    One copy is kept, overwritten before each step; afterwards it is copied back by a kernel that looks at the flag
-    itself and, on a sound step, ends before it has read anything. A small copy is made right before the step, by one
-    launch. Making a large one is left to a stream of its own while the last backward pass before the step runs: that pass
-    changes neither weights nor state."""
+    Before a step they are copied, and afterwards copied back, by kernels that look at the flag themselves: on a sound
+    step both end before they have read anything, and nothing is written. So the copy can lie in memory that is not there
+    until it is written (driver.py). Of an optimizer whose sound gradients may make a broken update, that comes too late:
+    there each step is copied, into memory of the device."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, sure: bool) -> None:
         self._optimizer = weakref.ref(optimizer)
@@ -87,87 +84,49 @@ class Shadow:
         self._copy: Callable[[], None] = nothing
         self._put_back: Callable[[], None] = nothing
         self._roomy = True
-        self.large = False
-        self._passes = self._usual = 0  # backward passes since the last step, and before it
-        self._aside: torch.cuda.Stream | None = None
-        self._copying = False
-        self._ahead: int | None = None  # the copy is of what had this version
 
-    def backward_starts(self) -> None:
-        self._passes += 1
-        optimizer = self._optimizer()
-        if not self.large or self._passes != self._usual or not self._roomy:
-            return
-        if optimizer is None or self._outgrown(optimizer):
-            return
-        device = self._live[0].device
-        if self._aside is None:
-            self._aside = torch.cuda.Stream(device)
-        self._ahead = self._version()
-        self._aside.wait_stream(torch.cuda.current_stream(device))
-        self._copying = True
-        with torch.cuda.stream(self._aside):
-            self._copy()
-
-    def backward_ended(self) -> None:
-        """What comes now may write the weights: not before they are copied."""
-        if self._copying and self._aside is not None:
-            self._copying = False
-            torch.cuda.current_stream(self._live[0].device).wait_stream(self._aside)
-
-    def remember(self) -> bool:
-        """Before a step. False when there is no room for a copy."""
+    def fits(self) -> bool:
+        """Before a step: whether there is room for a copy of all that it may change."""
         optimizer = self._optimizer()
         if optimizer is None or not self._roomy:
             return False
-        self.backward_ended()  # else a hook in the middle of one makes this step
-        ahead, self._ahead = self._ahead, None
-        self._usual, self._passes = self._passes, 0
-        if self._outgrown(optimizer):
-            if not self._grow(optimizer):
-                return False
-            ahead = None
-        if ahead is None or ahead != self._version():
-            self._copy()
-        self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
-        return True
+        return not self._outgrown(optimizer) or self._grow(optimizer)
 
-    def copies(self, optimizer: torch.optim.Optimizer) -> bool:
-        """`remember`, where that is one launch; False, and nothing was done, where it is more."""
-        copy = self._copy
-        if (
-            self.large
-            or self._counters
-            or not isinstance(copy, Repeated)
-            or not isinstance(self._put_back, Repeated)
-        ):
-            return False
-        if copy.graph is None or self._put_back.graph is None or self._outgrown(optimizer):
-            return False
-        copy.graph.replay()
-        return True
-
-    def puts_back(self, optimizer: torch.optim.Optimizer, flag: torch.Tensor) -> bool:
-        """`undo_where`, after `copies`: two launches, and `gained` is what counters on the host have gained. False, and
-        nothing was done, if this step has made new state."""
-        put_back = self._put_back
-        if (
-            not isinstance(put_back, Repeated)
-            or put_back.graph is None
-            or self._size[1] != len(optimizer.state)
-        ):
-            return False
+    def remember(self, flag: torch.Tensor) -> None:
+        """Before a step that is undone if this is not 0, or if it makes weights that are not finite."""
         self._flag.copy_(flag)
-        put_back.graph.replay()
+        self._copy()
+        self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
+
+    def quick(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether `remembers` and `puts_back` may stand for `remember` and `undo_where`: one launch each, no look."""
+        copy, back = self._copy, self._put_back
+        return not (
+            self._counters
+            or not isinstance(copy, Repeated)
+            or not isinstance(back, Repeated)
+            or copy.graph is None
+            or back.graph is None
+            or self._outgrown(optimizer)
+        )
+
+    def remembers(self, flag: torch.Tensor) -> None:
+        self._flag.copy_(flag)
+        self._copy.graph.replay()  # type: ignore[attr-defined]  # `quick` has looked
+
+    def puts_back(self, optimizer: torch.optim.Optimizer) -> bool:
+        """`gained` is what counters on the host have gained. False, and nothing was done, if this step has made new state."""
+        if self._size[1] != len(optimizer.state):
+            return False
+        self._put_back.graph.replay()  # type: ignore[attr-defined]
         return True
 
-    def undo_where(self, flag: torch.Tensor) -> list[Gained]:
+    def undo_where(self) -> list[Gained]:
         """After it: put back what the device has, if the flag is not 0 or a new weight is not finite. Counters on
         the host are given back, with what they gained, for the time when the answer has arrived."""
         optimizer = self._optimizer()
         if optimizer is None:
             return []
-        self._flag.copy_(flag)
         self._put_back()
         gained = list(self.gained)
         if self._counters:
@@ -179,10 +138,6 @@ class Shadow:
             if born:
                 gained.append((born, [t.clone() for t in born]))
         return gained
-
-    def _version(self) -> int:
-        """Goes up when one of them is written."""
-        return sum(map(_VERSION, self._live))
 
     def _outgrown(self, optimizer: torch.optim.Optimizer) -> bool:
         """It has other tensors now: more of them, or those of a state that was loaded, or of weights that moved."""
@@ -208,18 +163,22 @@ class Shadow:
         live, steps, counters = tensors_of(optimizer)
         self._steps, self._counters = (steps, counters) if self._sure else ([], [*steps, *counters])
         self.gained = [(self._steps, 1)] if self._steps else []
-        self._roomy = room_for(live)
+        device = live[0].device
+        spare = driver.written_only(live) if self._sure else None
+        self._roomy = spare is not None or room_for(live)
         if self._roomy:
             self._pieces = any(is_shard(p) for group in optimizer.param_groups for p in group["params"])
             self._size, self._places = size_of(optimizer), places_of(optimizer, pieces=self._pieces)
-            self.large = bytes_of(live) > _SMALL
-            self._live, copies = live, [torch.empty_like(t) for t in live]
-            self._flag = torch.zeros((), device=live[0].device)
-            doubted = [] if self._sure else live[: self._size[0]]
-            self._copy = Repeated(partial(torch._foreach_copy_, copies, live), live[0].device)
-            self._put_back = Repeated(
-                partial(put_back, self._flag, by_dtype(copies, live), doubted), live[0].device
+            copies = [torch.empty_like(t) for t in live] if spare is None else spare
+            self._live, self._flag = live, torch.zeros((), device=device)
+            pairs, doubted = by_dtype(copies, live), [] if self._sure else live[: self._size[0]]
+            copied = (
+                partial(keep, self._flag, pairs)
+                if self._sure
+                else partial(torch._foreach_copy_, copies, live)
             )
+            self._copy = Repeated(copied, device)
+            self._put_back = Repeated(partial(put_back, self._flag, pairs, doubted), device)
         return self._roomy
 
 
@@ -234,8 +193,14 @@ def put_back(flag: torch.Tensor, pairs: list[Lists], doubted: list[torch.Tensor]
     if others := [t for t in doubted if t.dtype not in UNSCALED]:
         norms = [norm.float() for norm in torch._foreach_norm(others, 1)]
         flag.copy_(torch.maximum(flag, non_finite_sum(norms)))
-    for sources, targets in pairs:
-        copy_unless(1 - flag, sources, targets)
+    for copies, live in pairs:
+        copy_unless(1 - flag, copies, live)
+
+
+def keep(flag: torch.Tensor, pairs: list[Lists]) -> None:
+    """Make the copies, on the device, if the flag there is not 0."""
+    for copies, live in pairs:
+        copy_unless(1 - flag, live, copies)
 
 
 def size_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
@@ -285,7 +250,8 @@ def copy_unless(flag: torch.Tensor, sources: list[torch.Tensor], targets: list[t
     """Copy, on the device, unless the flag there is 1.
 
     The first step of fused SGD with momentum does just that: the momentum becomes the gradient, unless its
-    `found_inf` is set. With a rate of 0 the weights it is given, here the sources, stay as they are."""
+    `found_inf` is set. With a rate of 0 the weights it is given, here the sources, stay as they are, but for -0 and
+    infinity: where the sources are the script's own, the same flag has the copies put back after its step."""
     if sources[0].is_floating_point():
         torch._fused_sgd_(
             sources,

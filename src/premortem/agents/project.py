@@ -73,25 +73,27 @@ class Project:
         return {"runs": rows, "more": (listed.total if listed is not None else 0) - len(rows)}
 
     async def findings(self, run: str | None, code: str | None, limit: int) -> dict[str, Any]:
-        told = await self._report(run)
-        found = [each for each in told["findings"] if code in {None, each["code"], each["name"]}]
+        report = await self._report(run)
+        found = [each for each in report["findings"] if code in {None, each["code"], each["name"]}]
         shape = _short if code is None else dict
-        for each in told["findings"]:
+        for each in report["findings"]:
             each.get("evidence", {}).pop("patch", None)  # `patches` has it
         return {
-            "run": {key: told["run"].get(key) for key in ("argv", "reason", "steps", "exit_code", "folder")},
-            "verdict": told["verdict"]["sentence"],
+            "run": {
+                key: report["run"].get(key) for key in ("argv", "reason", "steps", "exit_code", "folder")
+            },
+            "verdict": report["verdict"]["sentence"],
             **_listed(found, limit, shape),
             "patches": {
-                each["code"]: told["patches"][each["code"]]
+                each["code"]: report["patches"][each["code"]]
                 for each in found[:limit]
-                if told["patches"].get(each["code"])
+                if report["patches"].get(each["code"])
             },
         }
 
     async def numbers(self, run: str | None) -> dict[str, Any]:
-        told = await self._report(run)
-        return {key: told[key] for key in ("verdict", "curves", "metrics", "checkpoints", "command")}
+        report = await self._report(run)
+        return {key: report[key] for key in ("verdict", "curves", "metrics", "checkpoints", "command")}
 
     async def checkpoints(self, path: str) -> Any:
         done = await self._verb(["ckpt", "list", "--json", str(self.inside(path))], seconds=120)
@@ -101,8 +103,8 @@ class Project:
         done = await self._verb(
             ["report", "--format", "json", "-o", "-", str(self._journal(run))], seconds=120
         )
-        told: dict[str, Any] = json.loads(done.out)
-        return told
+        report: dict[str, Any] = json.loads(done.out)
+        return report
 
     def _journal(self, run: str | None) -> Path:
         """By its name, or the newest one."""
@@ -114,28 +116,33 @@ class Project:
     async def check(
         self, script: str, arguments: Sequence[str], seconds: float, tell: Progress
     ) -> dict[str, Any]:
-        told, done = await self._with_file(
+        answer, done = await self._with_file(
             "--json", ["check"], [str(self.inside(script)), *arguments], seconds, tell
         )
-        found = [finding for part in told.get("parts", ()) for finding in part["findings"]]
-        facts = {part["title"]: part["facts"] or part["skipped"] for part in told.get("parts", ())}
-        return {"verdict": told.get("verdict"), **_listed(found, MOST, _short), "facts": facts, **done.ending}
+        found = [finding for part in answer.get("parts", ()) for finding in part["findings"]]
+        facts = {part["title"]: part["facts"] or part["skipped"] for part in answer.get("parts", ())}
+        return {
+            "verdict": answer.get("verdict"),
+            **_listed(found, MOST, _short),
+            "facts": facts,
+            **done.ending,
+        }
 
     async def fit(
         self, script: str, arguments: Sequence[str], device: str, seconds: float, tell: Progress
     ) -> dict[str, Any]:
         verb = ["fit", "--device", device, "--seconds", str(seconds)]
-        told, done = await self._with_file(
+        answer, done = await self._with_file(
             "--json", verb, [str(self.inside(script)), *arguments], seconds, tell
         )
-        return {**told, **done.ending}
+        return {**answer, **done.ending}
 
     async def replay(self, run: str | None, seconds: float, tell: Progress) -> dict[str, Any]:
         capsules = sorted(self._journal(run).parent.glob("capsules/step-*"))
         if not capsules:
             raise UsageError("no step of this run failed, so there is nothing to replay")
-        told, done = await self._with_file("--json", ["replay"], [str(capsules[0])], seconds, tell)
-        return {**told, **done.ending}
+        answer, done = await self._with_file("--json", ["replay"], [str(capsules[0])], seconds, tell)
+        return {**answer, **done.ending}
 
     async def why(
         self,
@@ -157,23 +164,23 @@ class Project:
             for setting in settings:
                 verb += ["--set", setting]
             words = [str(self.inside(script)), *arguments]
-            told, done = await self._with_file("--json", verb, words, 90 * minutes + 120, tell)
+            answer, done = await self._with_file("--json", verb, words, 90 * minutes + 120, tell)
         proposed = bool(diffs or settings)
-        trials = [_trial(each, names) for each in told.get("trials", ()) if _worth(each, proposed=proposed)]
-        told.update(trials=trials, as_is=(told.get("as_is") or {}).get("sentence"))
-        told.pop("questions", None)  # how many trials each question had: no help for a decision
+        trials = [_trial(each, names) for each in answer.get("trials", ()) if _worth(each, proposed=proposed)]
+        answer.update(trials=trials, as_is=(answer.get("as_is") or {}).get("sentence"))
+        answer.pop("questions", None)  # how many trials each question had: no help for a decision
         tried = {each["change"]: each["verdict"] for each in trials if each["question"] == "proposals"}
-        ending = {"exit_code": done.code} if "verdict" in told else done.ending
-        return {**({"proposals": tried} if proposed else {}), **told, **ending}
+        ending = {"exit_code": done.code} if "verdict" in answer else done.ending
+        return {**({"proposals": tried} if proposed else {}), **answer, **ending}
 
     async def run(
         self, script: str, arguments: Sequence[str], seconds: float, tell: Progress
     ) -> dict[str, Any]:
         verb = ["run", "--deadline", f"{max(int(seconds) - 10, 20)}s"]
-        told, done = await self._with_file(
+        answer, done = await self._with_file(
             "--findings", verb, [str(self.inside(script)), *arguments], seconds, tell
         )
-        return {"run": told.get("run"), **_listed(told.get("findings", []), MOST, _short), **done.ending}
+        return {"run": answer.get("run"), **_listed(answer.get("findings", []), MOST, _short), **done.ending}
 
     def stop(self, run: str) -> dict[str, Any]:
         folder = self._journal(run).parent
@@ -188,8 +195,8 @@ class Project:
         with tempfile.TemporaryDirectory(prefix="premortem-mcp-") as folder:
             file = Path(folder, "out.json")
             done = await self._verb([*verb, option, str(file), *rest], seconds=seconds, tell=tell, fails=True)
-            told = _json(file)
-        return told, done
+            answer = _json(file)
+        return answer, done
 
     async def _verb(
         self, words: Sequence[str], *, seconds: float, tell: Progress | None = None, fails: bool = False
@@ -285,8 +292,8 @@ def _trial(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 
 def _json(file: Path) -> dict[str, Any]:
     """What a verb has written; nothing where it ended before."""
-    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return told
+    answer: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return answer
 
 
 def _listed(found: Sequence[Mapping[str, Any]], limit: int, shape: Callable[[Any], Any]) -> dict[str, Any]:

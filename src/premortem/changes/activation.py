@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from functools import partial
 from typing import Any, ClassVar
 
 from premortem.changes.base import Change, Learning
 from premortem.changes.late import torch
+from premortem.changes.reach import Instead, Reach
 
 SQUASHING = ("softmax", "log_softmax", "sigmoid", "relu", "tanh")
 # Losses that squash by themselves; those that compare with values of any size.
@@ -16,7 +16,42 @@ SOFTMAX_INSIDE = ("cross_entropy", "binary_cross_entropy_with_logits")
 ERRORS = ("mse_loss", "l1_loss", "smooth_l1_loss")
 
 
-class NoActivationBeforeLoss(Change):
+class WithoutActivation(Change):
+    """Functions that are given what an activation made are given what went into it."""
+
+    activations: ClassVar[tuple[str, ...]] = SQUASHING
+    takers: ClassVar[tuple[str, ...]]
+
+    def put_on(self) -> None:
+        from torch.nn import functional
+
+        self._origins = Origins()
+        for name in self.activations:
+            wherever_called(self.reach, name, self._origins.noting)
+        for name in self.takers:
+            self.reach.instead(functional, name, self._taken)
+
+    def _taken(self, original: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - torch's name
+        before = self._origins.of(input)
+        if before is None:
+            return original(input, *args, **kwargs)
+        self.touched += 1
+        return original(self.replaced(before), *args, **kwargs)
+
+    def replaced(self, before: torch.Tensor) -> torch.Tensor:
+        return before
+
+
+def wherever_called(reach: Reach, name: str, instead: Instead) -> None:
+    """A function of torch's that the script may call by several names."""
+    from torch.nn import functional
+
+    for owner in (reach.torch, torch.Tensor, functional):
+        if hasattr(owner, name):
+            reach.instead(owner, name, instead)
+
+
+class NoActivationBeforeLoss(WithoutActivation):
     """The loss is given what went into the last softmax, sigmoid, relu or tanh before it."""
 
     name = "no-activation-before-loss"
@@ -31,29 +66,10 @@ class NoActivationBeforeLoss(Change):
         remedy="give the loss the scores as the last layer makes them, without the activation",
     )
     opening = ("squashed", "nothing squashes what is given to the loss")
-    losses: ClassVar[tuple[str, ...]] = SOFTMAX_INSIDE
-
-    def put_on(self) -> None:
-        from torch.nn import functional
-
-        self._origins = Origins()
-        for owner in (self.reach.torch, torch.Tensor, functional):
-            for name in SQUASHING:
-                if hasattr(owner, name):
-                    self.reach.instead(owner, name, self._origins.noting)
-        for name in self.losses:
-            self.reach.instead(functional, name, self._compared)
-
-    def _compared(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(original).bind(*args, **kwargs)
-        before = self._origins.of(given.arguments.get("input"))
-        if before is not None:
-            self.touched += 1
-            given.arguments["input"] = before
-        return original(*given.args, **given.kwargs)
+    takers = SOFTMAX_INSIDE
 
 
-class NoActivationBeforeError(NoActivationBeforeLoss):
+class NoActivationBeforeError(WithoutActivation):
     """An error is measured on what went into the last sigmoid, relu or tanh before it."""
 
     name = "no-activation-before-error"
@@ -66,7 +82,7 @@ class NoActivationBeforeError(NoActivationBeforeLoss):
         remedy="let the last layer end without an activation, or with one that can reach every target",
     )
     opening = ("bounded", "no activation bounds what is compared with targets")
-    losses = ERRORS
+    takers = ERRORS
 
 
 class ScoresScaled(Change):
@@ -89,8 +105,7 @@ class ScoresScaled(Change):
         from torch.nn import functional
 
         self._first: dict[str, float] = {}
-        for owner in (self.reach.torch, torch.Tensor, functional):
-            self.reach.instead(owner, "log_softmax", partial(self._scaled, "log_softmax"))
+        wherever_called(self.reach, "log_softmax", partial(self._scaled, "log_softmax"))
         for name in SOFTMAX_INSIDE:
             self.reach.instead(functional, name, partial(self._scaled, name))
 
@@ -126,7 +141,7 @@ def are_odd(scores: torch.Tensor) -> bool:
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d")
 
 
-class ReluBetweenLayers(Change):
+class ReluBetweenLayers(WithoutActivation):
     """A layer that is given what a sigmoid made is given what a relu makes of the same."""
 
     name = "relu-between-layers"
@@ -139,22 +154,11 @@ class ReluBetweenLayers(Change):
         remedy="use nn.ReLU between layers: the slope of a sigmoid is a quarter at most, and less in each layer before",
     )
     opening = ("sigmoid_layers", "no layer is given what a sigmoid has made")
+    activations = ("sigmoid",)
+    takers = LAYERS
 
-    def put_on(self) -> None:
-        from torch.nn import functional
-
-        self._origins = Origins()
-        for owner in (self.reach.torch, torch.Tensor, functional):
-            self.reach.instead(owner, "sigmoid", self._origins.noting)
-        for name in LAYERS:
-            self.reach.instead(functional, name, self._layer)
-
-    def _layer(self, original: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - torch's name
-        before = self._origins.of(input)
-        if before is None:
-            return original(input, *args, **kwargs)
-        self.touched += 1
-        return original(before.relu(), *args, **kwargs)
+    def replaced(self, before: torch.Tensor) -> torch.Tensor:
+        return before.relu()
 
 
 class Origins:

@@ -147,9 +147,7 @@ class Learning:
     )
     evaluated: bool = False  # training always looks better with it: only an evaluation can judge it
     further: str = ""  # the same, ten times as far: a setting that is wrong by so much is a mistake
-    slow: bool = (
-        False  # it makes up for few steps: a mistake only where the script makes no more than were seen
-    )
+    slow: bool = False  # it makes up for few steps: a mistake only where the script makes many, and no more than were seen
     against: str = ""  # the opposite: where both help, neither says anything
     finding: str = ""  # the name in the catalog of what it removes
     remedy: str = ""  # what to do, where no edit of the source says it

@@ -63,6 +63,7 @@ class PlainSGD(PlainOptimizer):
         mistake=False,
         order=11,
         where_stuck=True,
+        slow=True,
         remedy="build torch.optim.SGD(…, lr=0.01, momentum=0.9), and look at what the optimizer is given now",
     )
 
@@ -82,6 +83,7 @@ class PlainAdam(PlainOptimizer):
         mistake=False,
         order=10,
         where_stuck=True,
+        slow=True,
         remedy="build torch.optim.Adam(…, lr=1e-3), and look at what the optimizer is given now",
     )
 

@@ -89,7 +89,9 @@ class RateTimesHundred(RateInUpdate):
     name = "rate-times-hundred"
     factor = 100.0
     edit = rate_edit(factor)
-    learning = Learning(title="rate × 100", family="lr", mistake=False, order=8, finding="updates-too-small")
+    learning = Learning(
+        title="rate × 100", family="lr", mistake=False, order=8, slow=True, finding="updates-too-small"
+    )
     opening = ("stuck", "asked where ten times as much helps")
     prevented = classmethod(_warming)
 

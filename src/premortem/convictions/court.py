@@ -84,7 +84,9 @@ class Court:
 
     def _finding(self, event: Event, suspicion: Suspicion, what: str) -> Finding:
         charge = CHARGES[suspicion.card.code]
-        card = self._cards.get(charge.told_as[0], suspicion.card) if charge.told_as else suspicion.card
+        card = (
+            self._cards.get(charge.reported_as[0], suspicion.card) if charge.reported_as else suspicion.card
+        )
         severity = suspicion.card.severity if charge.harmless else Severity.ERROR
         return Finding(
             code=card.code,

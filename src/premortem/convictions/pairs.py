@@ -15,7 +15,9 @@ def proved(finding: Finding, suspicions: Sequence[Suspicion]) -> Finding:
     if "read" in finding.evidence:
         return finding
     fitting = [
-        one for one in suspicions if finding.name in CHARGES[one.card.code].told_as and _near(finding, one)
+        one
+        for one in suspicions
+        if finding.name in CHARGES[one.card.code].reported_as and _near(finding, one)
     ]
     if not fitting:
         return finding
@@ -68,7 +70,7 @@ def joined(parts: Sequence[Sequence[Finding]], cards: Mapping[str, Card]) -> lis
         for report in reports:
             if finding.name in cards[report.code].explains:
                 continue
-            if finding.name in CHARGES[report.code].told_as and _same_file(finding.where, report.where):
+            if finding.name in CHARGES[report.code].reported_as and _same_file(finding.where, report.where):
                 used.add(id(report))
                 place = replace(finding, certainty=Certainty.PROVED, where=report.where)
                 return place.with_evidence(read=report.code).with_patch(report.patch)

@@ -27,7 +27,7 @@ class Charge(NamedTuple):
     code: str  # of lint's rule
     # Diagnoses of the run that are the same mistake: such a finding is proved by the report. The first one is what an
     # effect is reported as; without any, lint's own code is.
-    told_as: tuple[str, ...] = ()
+    reported_as: tuple[str, ...] = ()
     effects: tuple[Callable[[Suspicion], Effect], ...] = ()
     harmless: bool = False  # certain, but the run is not broken by it: it keeps the severity of lint
     unseen: str = ""  # why no run shows it

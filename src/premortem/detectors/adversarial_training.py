@@ -18,6 +18,8 @@ from premortem.events import (
     ZeroGrad,
 )
 
+ROUNDS = 40  # of both players: pretraining of one of them alone is over, and a pair of equal batches is no accident
+
 
 class GeneratorGetsNoGradient(Detector):
     """The generator's optimizer steps, and the generator never gets a gradient.
@@ -271,6 +273,89 @@ class AdversarialLabels(Detector):
 
 
 CLEAR = 0.7  # of the pull on the verdicts goes one way
+
+
+class JudgeNeverShownData(Detector):
+    """The discriminator judges what the generator makes, and is never shown anything else.
+
+    ## Why it matters
+    It cannot learn what real samples look like, so that its verdict says nothing, and the generator learns nothing about the data.
+
+    ## Usual causes
+    The wrong variable in `bce(D(fake.detach()), ones)`, where `D(real)` was meant: the same samples are judged twice, with both labels.
+
+    ## What to do
+    Show it both in each of its steps: `D(real)` with one label, `D(fake.detach())` with the other.
+
+    ## When it stays silent
+    When it is ever called on something that the generator has not made, when its calls are on different samples (a judge of domains
+    sees nothing but features), and when both are trained in one step.
+    """
+
+    card = Card("PM149", "judge-never-shown-data", "gan", Severity.ERROR).explaining(*FADING)
+    uses = (Players,)
+    listens = (OptimizerStep,)
+
+    def observe(self, event: OptimizerStep) -> Findings:
+        for generator, judge, rounds in self.fact(Players).unshown():
+            if rounds >= ROUNDS and self.once((generator, judge)):
+                maker = self.fact(Players).names.get(generator, "the generator")
+                name = self.fact(Players).names.get(judge, "the discriminator")
+                yield self.finding(
+                    event,
+                    f"`{name}` was shown only what `{maker}` makes, in {rounds} rounds of both",
+                    cause="Without real samples it has nothing to tell them from.",
+                    remedy=f"Call `{name}` on real samples too, in its own step.",
+                    module=name,
+                    rounds=rounds,
+                )
+
+
+class SameNoiseEveryStep(Detector):
+    """The generator is given the same random numbers in every step.
+
+    ## Why it matters
+    It learns to make these few samples, and never to fill the space between them.
+
+    ## Usual causes
+    The noise is drawn once, before the loop: a batch that was meant for pictures of the progress.
+
+    ## What to do
+    Draw new noise in each step, and keep the fixed batch for pictures.
+
+    ## When it stays silent
+    When its inputs ever change, and when the discriminator's own samples are always the same too.
+    """
+
+    card = Card("PM150", "same-noise-every-step", "gan", Severity.ERROR)
+    uses = (Players,)
+    listens = (Forward, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._inputs: dict[int, set[int | None]] = {}
+        self._calls: dict[int, int] = {}
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Forward):
+            if event.grad:
+                self._calls[event.model] = self._calls.get(event.model, 0) + 1
+                seen = self._inputs.setdefault(event.model, set())
+                if len(seen) < 8:
+                    seen.add(event.fingerprint)
+            return
+        for generator, judge in self.fact(Players).pairs():
+            calls = self._calls.get(generator, 0)
+            same = len(self._inputs.get(generator, ())) == 1 and None not in self._inputs[generator]
+            if calls >= ROUNDS and same and len(self._inputs.get(judge, ())) >= 8 and self.once(generator):
+                name = self.fact(Players).names.get(generator, "the generator")
+                yield self.finding(
+                    event,
+                    f"`{name}` was given the same numbers in each of {calls} calls, while the samples it competes with change",
+                    cause="The noise was drawn once, and not in each step.",
+                    remedy="Draw it inside the loop: z = torch.randn(n, size).",
+                    module=name,
+                    calls=calls,
+                )
 
 
 class PlayersPullTogether(Detector):

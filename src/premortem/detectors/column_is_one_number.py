@@ -24,7 +24,7 @@ class ColumnIsOneNumber(Detector):
 
     ## When it stays silent
     For 0 and 1, which are written on purpose (a constant term, a place that is kept free), and when a fifth of the columns
-    are like it.
+    are like it. A 0 among standardised columns is a remark: the script has dealt with a constant.
     """
 
     card = Card("PM437", "column-is-one-number", "data-scale", Severity.WARNING)
@@ -41,6 +41,8 @@ class ColumnIsOneNumber(Detector):
                 "that were seen: a constant column",
                 cause=f"In {trained.name} a feature has a single value, while the others vary.",
                 remedy="Look at that column in the file: a join that failed, a sensor that stands still, a default.",
+                # Among standardised columns, 0 is a constant that the script has dealt with.
+                severity=Severity.INFO if all(c.low == 0.0 for c in dead) else None,
                 columns=[c.name for c in dead][:20],
                 value=dead[0].low,
                 rows=trained.rows,

@@ -32,17 +32,22 @@ class EvaluatedCopyNeverChanges(Detector):
         explains_here=("statistics-never-collected",),
     ).explaining("metric-frozen", "plateau-wrong-mode")
     uses = (Models,)
-    listens = (EvaluationEnded, Custody, LogLine)
+    listens = (EvaluationEnded, Custody, LogLine, ModelSeen)
 
     def __init__(self) -> None:
         self._moved: set[int] = set()  # models whose weights an optimizer moved
         self._evaluated: set[int] = set()
         self._history: dict[int, list[EvaluationEnded]] = {}
         self._logged: set[int] = set()
+        self._born: dict[int, set[int]] = {}  # shapes -> models that were evaluated as they were built
+        self._first_writes: dict[int, int] = {}  # shapes -> those of the first model of that kind
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Custody):
             self._moved.update(link.model for link in event.links if link.moved)
+        elif isinstance(event, ModelSeen):
+            if not event.step:
+                self._first_writes.setdefault(event.shapes, event.writes)
         elif isinstance(event, LogLine):
             if evaluates(event):
                 self._logged.add(event.step)
@@ -53,6 +58,27 @@ class EvaluatedCopyNeverChanges(Detector):
             counts = event.judged or (logged and not event.every_step)
             if counts and event.weights is not None and event.model in self.fact(Models).seen:
                 yield from self._follow(event)
+                yield from self._born_for_it(event)
+
+    def _born_for_it(self, event: EvaluationEnded) -> Findings:
+        """A new model for each evaluation, as it was built."""
+        seen = self.fact(Models).seen[event.model]
+        trained = self._original(event.model)
+        if event.trained or event.model in self._moved or trained is None or seen.same_weights:
+            return
+        if seen.writes != self._first_writes.get(seen.shapes) or event.forwards < 1:
+            return  # something was loaded or copied into it
+        built = self._born.setdefault(seen.shapes, set())
+        built.add(event.model)
+        if len(built) >= THRICE and self.once(("born", seen.shapes)):
+            yield self.finding(
+                event,
+                f"each evaluation is of a new `{seen.kind}`, as it was initialised: {len(built)} of them so far, while `{trained.name}` is "
+                "trained",
+                cause="The evaluation builds a model of its own, and nothing is loaded into it.",
+                remedy=f"Evaluate `{trained.name}`.",
+                module=seen.name,
+            )
 
     def _follow(self, event: EvaluationEnded) -> Findings:
         history = self._history.setdefault(event.model, [])

@@ -40,10 +40,13 @@ class EvaluationDwarfsTraining(Detector):
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
-        pairs = list(phases(event.profiles))
+        pairs = list(phases(event.profiles, seen=repeated))
         for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
-            others = [(judged.length or 0, judged) for other, judged in pairs if other is trained]
+            # What is judged without a loader has no length: as many as there are different rows.
+            others = [
+                (judged.length or judged.distinct, judged) for other, judged in pairs if other is trained
+            ]
             if not mine or mine > _FEW or trained.rows < _ROUNDS * mine or not others:
                 continue
             most, largest = max(others, key=lambda pair: pair[0])
@@ -72,3 +75,8 @@ def rows_of(trained: Profile) -> int:
     if trained.rows >= _ROUNDS * trained.distinct and trained.distinct >= 2:
         return trained.distinct
     return 0
+
+
+def repeated(judged: Profile) -> bool:
+    """Where an epoch is one step, the evaluation comes with each step: the same rows from end to end, again and again."""
+    return judged.phase == "step" and bool(judged.length) and judged.rows >= _ROUNDS * (judged.length or 0)

@@ -30,7 +30,7 @@ class InputWithoutEffect(Detector):
     """
 
     card = Card("PM117", "input-without-effect", "grad-flow", Severity.ERROR).explaining(
-        "updates-too-small", "metric-frozen"
+        "updates-too-small", "metric-frozen", "argument-without-effect"
     )
     listens = (Experimented, Custody)
 

@@ -334,9 +334,8 @@ class MaskedNonFinite(Detector):
             event,
             message,
             cause=f"{hidden}{where}{birth}",
-            remedy="Keep the operand away from where it has no derivative: add a small number before the operation."
-            if behind
-            else "Remove the mask and repair what makes the NaN; masking does not keep it out of the gradients.",
+            remedy=self._remedy(origin, behind=behind, skips=skips and mask is None),
+            step=max(event.step, self._first or 0),  # never before the first
             family="numerics-nan" if behind else None,
             at=blamed,
             module=(origin.module or None) if origin is not None and mask is None else None,
@@ -347,6 +346,13 @@ class MaskedNonFinite(Detector):
             if mask is not None and mask.at is not None and mask.at != blamed
             else None,
             origin=bearer,
-            masked_by=mask.op if mask is not None else "",
+            masked_by=mask.op if mask is not None else None,
             first_step=self._first,
         )
+
+    def _remedy(self, origin: NonFinite | None, *, behind: bool, skips: bool) -> str:
+        if behind:
+            return "Keep the operand away from where it has no derivative: add a small number before the operation."
+        if skips:
+            return f"{advice(origin)} To leave such batches out only hides it."
+        return "Remove the mask and repair what makes the NaN; masking does not keep it out of the gradients."

@@ -1,14 +1,16 @@
 import math
 import re
 
-from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.derived.certificate import advice, birth, blame, certainty
+from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
+from premortem.detectors.shared.computed import Computed
 from premortem.detectors.shared.printed import columns
-from premortem.events import EvaluationEnded, Event, LogLine, StepStats
-from premortem.metric_words import EVALUATED, LOSSES, RECORDS, words
+from premortem.events import EvaluationEnded, Event, LogLine, NonFinite, StepStats
+from premortem.metric_words import EVALUATED, LOSSES, METRICS, RECORDS, SCORES, words
 
 
 class MetricNotFinite(Detector):
-    """The loss of the evaluation is NaN or infinite, while that of the training is finite.
+    """A number of the evaluation is NaN or infinite, while the loss of the training is finite.
 
     ## Why it matters
     Training looks well, but this number cannot choose anything: no comparison with NaN is true, so the best
@@ -19,45 +21,72 @@ class MetricNotFinite(Detector):
     norm that one bad batch has ruined, a metric that divides by a count of zero.
 
     ## What to do
-    Print the number for each batch of the evaluation, and look at the first batch for which it is not finite.
+    Look at the operation that is named: it was seen at work, or numpy has warned about it. Where none is, the next evaluation
+    is looked at; or print the number for each batch, and look at the first for which it is not finite.
 
     ## When it stays silent
     When no model was evaluated before the line was printed (NaN stands for "not yet"), for records ("best: inf"), and
-    for scores, of which some are not defined for a class that does not occur.
+    for scores, of which some are not defined for a class that does not occur: unless the operation is known that made the
+    number, and the score is broken in two evaluations in a row.
     """
 
     card = Card("PM454", "metric-not-finite", "numerics-nan", Severity.WARNING)
+    uses = (Computed,)
     listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
         self._sound = False  # the last loss of the training was finite
         self._printed: tuple[LogLine, str, str] | None = None  # the line, the name of the number, the number
+        self._origin: NonFinite | None = None  # of that number
+        self._undefined = 0  # evaluations in a row whose score is not finite
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, StepStats):
             self._sound = event.loss is not None and math.isfinite(event.loss) and event.worst is None
         elif isinstance(event, LogLine):
             if self._sound:
-                self._printed = broken(event) or self._printed
+                self._read(event)
         elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             # The event comes when training goes on: after the line that was printed about it.
-            if printed is not None and printed[0].step == event.step and event.trained:
-                line, label, text = printed
-                name = label if words(label) & LOSSES else "loss"
-                yield self.last_word(
-                    line,
-                    f"`{name}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
-                    cause="The cause lies in the evaluation: its data, the number of its samples, or what only eval mode uses.",
-                    remedy="Find the first batch of the evaluation for which it is not finite, and check that there are any batches.",
-                    printed=line.text.strip(),
-                )
+            if printed is None or not event.trained:
+                self._undefined = 0
+            elif printed[0].step == event.step:
+                yield from self._judged(*printed)
+
+    def _read(self, line: LogLine) -> None:
+        found = broken(line, LOSSES) or broken(line, SCORES)
+        if found is not None:
+            self._printed = found
+            self._origin = self.fact(Computed).after(line.step) or self._origin
+
+    def _judged(self, line: LogLine, label: str, text: str) -> Findings:
+        origin, loss = self._origin, bool(broken(line, LOSSES))
+        self._undefined = 0 if loss else self._undefined + 1
+        if not loss and (origin is None or self._undefined < TWICE):
+            return
+        # Once without its origin, and again when that was seen at work.
+        if not self.once("known" if origin is not None else "") or (origin is None and self.said("known")):
+            return
+        self.over = origin is not None and origin.watched
+        name = label if words(label) & METRICS else "loss"
+        yield self.finding(
+            line,
+            f"`{name}` of the evaluation after step {line.step} was {text}, while the training loss is finite{birth(origin)}",
+            cause="The cause lies in the evaluation: its data, the number of its samples, or what only eval mode uses.",
+            remedy=advice(origin)
+            if origin is not None
+            else "Find the first batch of the evaluation for which it is not finite, and check that there are any batches.",
+            certainty=certainty(origin),
+            printed=line.text.strip(),
+            **blame(origin),
+        )
 
 
-def broken(line: LogLine) -> tuple[LogLine, str, str] | None:
-    """A loss of the evaluation in this line that is not finite."""
+def broken(line: LogLine, kind: frozenset[str]) -> tuple[LogLine, str, str] | None:
+    """A number of the evaluation in this line that is not finite: a loss, or a score."""
     for (label, text, value), names in zip(line.values, columns(line), strict=True):
-        if not math.isfinite(value) and names & LOSSES and names & EVALUATED and not names & RECORDS:
+        if not math.isfinite(value) and names & kind and names & EVALUATED and not names & RECORDS:
             if not replaced(text, line.text):
                 return line, label, text
     return None

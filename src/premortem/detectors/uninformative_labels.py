@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from itertools import pairwise
 from statistics import fmean
 
 from premortem.cards import Card
@@ -180,11 +181,8 @@ class UninformativeLabels(Detector):
             if level is None or course.values.count < _CALLS:
                 continue
             values = course.values.values
-            thirds = [
-                values[i : i + max(1, len(values) // 3)]
-                for i in range(0, len(values), max(1, len(values) // 3))
-            ]
-            best = min(fmean(third) for third in thirds)
+            ends = [len(values) * third // 3 for third in range(4)]
+            best = min(fmean(values[first:last]) for first, last in pairwise(ends))
             learned = best < _AT_CHANCE * level
             if learned and not self._only_by_heart(course.chance):
                 continue

@@ -2,7 +2,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from premortem.cards import Card
-from premortem.derived.certificate import birth, blame, certainty, known
+from premortem.derived.certificate import advice, birth, blame, certainty, known
 from premortem.derived.failures import climbing
 from premortem.detectors.base import Detector
 from premortem.detectors.shared.models import Models
@@ -96,7 +96,7 @@ class UpdateRefused(Detector):
             event,
             f"step {event.step} was refused{where}: {what}{loss}{birth(origin)}",
             cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
-            remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
+            remedy=f"{what_to_do(origin)} Until then such steps are left out.",
             certainty=certainty(origin),
             parameter=name if event.worst is not None else None,
             batch=event.batches[1] if event.batches is not None else None,
@@ -112,3 +112,7 @@ def batches(drawn: tuple[int, int] | None) -> str:
     return (
         f" on batch {last} of its epoch" if first == last else f" on batches {first} to {last} of their epoch"
     )
+
+
+def what_to_do(origin: NonFinite | None) -> str:
+    return advice(origin) if origin is not None else "Find what makes it: the batch, or the operation."

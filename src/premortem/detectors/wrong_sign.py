@@ -115,7 +115,9 @@ class WrongSign(Detector):
         """Updates that follow the gradient of something that should get smaller."""
         if self._sense.get(event.optimizer) != "min" or uphill is None:
             return
-        count = self.in_a_row(("uphill", event.optimizer), uphill > _UPHILL)
+        # A sign is wrong from the first step on. One step the right way clears the optimizer for good: momentum runs uphill now and
+        # then, once the loss is next to nothing.
+        count = self.always(("uphill", event.optimizer), uphill > _UPHILL)
         if count < 4:
             return
         built = self.fact(Optimizers).built.get(event.optimizer)

@@ -79,10 +79,8 @@ class Child:
     def _supervise(self) -> Supervision:
         program, shared = self.played.program, self.played.shared / self.order.folder
         shared.mkdir()
-        options = RunOptions(
-            target=program.target,
-            module=program.module,
-            argv=program.argv,
+        options = RunOptions.of(
+            program,
             findings=shared / "findings.json",
             quiet=True,
             folder=shared / "watched",

@@ -25,6 +25,7 @@ Objects of the run are known by small integers ("keys") that stay the same for t
 
 from premortem.events.backward import *
 from premortem.events.base import *
+from premortem.events.compared_rows import *
 from premortem.events.data import *
 from premortem.events.evaluation import *
 from premortem.events.memory import *

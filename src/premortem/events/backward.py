@@ -60,6 +60,7 @@ class LossCall(Event):
         False  # the target is a number plus a factor times a model's output, with the graph of that
     )
     parameters: tuple[int, ...] = ()  # keys that its result leads to: in the first audited steps of a line
+    unread: str = ""  # the variable that it is assigned to, if the script never reads that
     identical: bool = False  # input and target are the same numbers, to the last bit, and not all one number
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
@@ -232,6 +233,14 @@ class NonFiniteLost(Event):
 
     origin: NonFinite
     by: str = "div"  # the operation that hid it
+
+
+@dataclass(slots=True, kw_only=True)
+class NonFiniteComputed(Event):
+    """The script has made a number that is not finite, and has it in hand: numpy warns about it, or it was taken out of a tensor
+    without a graph. Many of these are meant, so this explains a number that does harm, and is no fault by itself."""
+
+    origin: NonFinite
 
 
 @dataclass(slots=True, kw_only=True)

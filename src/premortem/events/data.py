@@ -124,3 +124,19 @@ class DataProfiled(Event):
     overlaps: tuple[Overlap, ...] = ()  # rows of an evaluation that were trained on
     # what is trained on, an evaluation, and the column that goes with others in only one of them
     relations: tuple[tuple[str, str, Unrelated], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class PictureTurned(Event):
+    """CPU: a sample came again as the mirror image of what it was: with a mask that is as before (`alone`), or not."""
+
+    way: str
+    alone: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class LabelsPlaced(Event):
+    """CPU: rows of a batch that were found among the samples it was made of, and those of them that have another label there."""
+
+    rows: int
+    wrong: int

@@ -70,6 +70,7 @@ class ModelSeen(Event):
     frozen: tuple[SaidFrozen, ...] = ()
     repeats: tuple[Repeated, ...] = ()
     hasty: tuple[Hasty, ...] = ()
+    writes: int = 0  # to its parameters so far, all together: as many as another of its kind has had when both are as they were built
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,6 +151,9 @@ class Experimented(Event):
     length: int = 0  # of that sequence
     tokens: bool = False  # it holds whole numbers
     ignored: tuple[str, ...] = ()  # inputs, as `forward` calls them, that have no effect on any output
+    demanded: tuple[
+        str, ...
+    ] = ()  # of these, what `forward` cannot do without, in a model that never asks for its mode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -271,3 +275,21 @@ class Masked(Event):
     grad: bool = False  # the values were computed by a model in training, not read from the data
     gradient: bool = False  # they were a gradient
     origin: str = ""  # what bore them, when the graph tells: "the logarithm of 0"
+
+
+@dataclass(slots=True, kw_only=True)
+class CopyFollowed(Event):
+    """CPU, audit gear: a copy of a model that is trained, around one step: which part of the way to the trained weights its update
+    went, and which part of the way from where it began is behind it."""
+
+    name: str
+    original: int
+    moved: float
+    way: float
+
+
+@dataclass(slots=True, kw_only=True)
+class SampleDrawn(Event):
+    """Inside a model, `sample()` of a normal distribution whose mean or deviation has a graph; no sample was ever asked for its probability."""
+
+    model: str

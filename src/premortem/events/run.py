@@ -118,3 +118,14 @@ class Diagnosed(Event):
     """The script was run again with one thing changed at a time: what that showed, as `premortem why --json` says it."""
 
     record: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class SumReported(Event):
+    """A line printed the mean of what has been summed up since before the outermost loop around it: the source sets it back nowhere."""
+
+    name: str
+    size: float  # of the sum now, or how long the list is
+    growing: bool  # what it is divided by grows with it
+    evaluated: bool  # it is summed without gradients
+    labels: tuple[str, ...] = ()  # of the numbers in the line

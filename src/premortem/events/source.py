@@ -51,3 +51,12 @@ class ResultDropped(Event):
 
     method: str
     changed: str  # "its shape", "its values", ...; "" when nothing differs
+
+
+@dataclass(slots=True, kw_only=True)
+class HabitSeen(Event):
+    """A loop on the stack measures, keeps or leaves in a way that its source alone shows (probes/loop_habits.py)."""
+
+    kind: str  # "left at once", "last batch", "batches for samples", "patience", "chosen"
+    name: str
+    other: str = ""

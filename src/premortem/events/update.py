@@ -85,6 +85,10 @@ class OptimizerStep(Event):
     skipped: bool = False  # refused by a scaler
     refused: bool = False  # by premortem: the update would not have been finite
     rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values
+    broken_rate: float | None = (
+        None  # a rate that is known, and not finite (in `lrs` NaN is also what is not known)
+    )
+    rate_at: Site | None = None  # ... and the line of the script that assigns rates, where there is only one
     stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
     rested: int = 0  # steps like it since the last reported one, which were only counted
     # of several backward passes: the batches that were drawn for them, the first and the last, counted from 1 in their epoch

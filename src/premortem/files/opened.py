@@ -82,6 +82,11 @@ def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if "r" in mode and "+" not in mode if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_RDONLY:
             for each in _listening:
                 each.heard(path)
+    elif event == "sqlite3.connect":  # its library opens the file by itself
+        path = os.fspath(arguments[0]) if isinstance(arguments[0], os.PathLike) else arguments[0]
+        if isinstance(path, str) and path != ":memory:":
+            for each in _listening:
+                each.heard(path.removeprefix("file:").partition("?")[0])
     elif event == "os.chdir":
         for each in _listening:
             each.resolve()

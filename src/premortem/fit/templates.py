@@ -9,19 +9,15 @@ order that comes: a process that goes on from there with another batch, or with 
 for minutes, is done once.
 """
 
-import json
 import os
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from premortem.scriptrun.sandbox.kernel import die_with_parent, threads
 from premortem.scriptrun.script_process import Played
+from premortem.scriptrun.waiting import flush, wait_for_orders
 
 ARGUMENT, LOADER, MODEL = "argument", "loader", "model"
-_LOOK = 0.01  # seconds between two looks for an order
 
 
 class Templates:
@@ -38,9 +34,7 @@ class Templates:
         if threads() > 1:  # a fork would lack them, and wait for them
             return None
         folder(self.played.shared, place).mkdir(exist_ok=True)
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # what it holds back would be printed by each fork
-                stream.flush()
+        flush()
         self.waiting.append(place)
         me = os.getpid()
         child = os.fork()
@@ -48,33 +42,12 @@ class Templates:
             die_with_parent(me)
             self.played.speak_as()
             return None
-        return self._wait(place, child)
 
-    def _wait(self, place: str, script: int) -> dict[str, Any]:
-        """In the process that waits. Returns only in a fork of it, with its order."""
-        seen: set[str] = set()
-        orders = folder(self.played.shared, place)
-        self.played.speak_as()
-        while True:
-            self._reap(script)
-            for file in sorted(orders.glob("*.json")):
-                if file.name in seen:
-                    continue
-                seen.add(file.name)
-                order: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-                me = os.getpid()
-                if not os.fork():
-                    die_with_parent(me)
-                    self.played.speak_as(order=order["number"])
-                    self.played.print_to(printed(self.played.shared, order["number"]))
-                    return order
-            time.sleep(_LOOK)
+        def ended(number: int, code: int) -> None:
+            if number == -child:
+                self.played.tell(ended=code)
 
-    def _reap(self, script: int) -> None:
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == script:
-                    self.played.tell(ended=os.waitstatus_to_exitcode(ended[1]))
+        return wait_for_orders(self.played, folder(self.played.shared, place), ended)
 
 
 def usable(templates: Templates) -> dict[str, str]:
@@ -91,7 +64,3 @@ def usable(templates: Templates) -> dict[str, str]:
 def folder(shared: Path, place: str) -> Path:
     """Where orders for a place are put."""
     return shared / f"orders-{place}"
-
-
-def printed(shared: Path, number: int) -> Path:
-    return shared / f"printed-by-{number}.txt"

@@ -17,6 +17,7 @@ from premortem import redaction
 from premortem.errors import PremortemError
 from premortem.fit import templates
 from premortem.fit.gpus import Gpu
+from premortem.scriptrun import waiting as waiting_script
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 
 if TYPE_CHECKING:
@@ -159,9 +160,7 @@ class Trials:
         self._time_left(self._typical)
         shared = self._run.shared
         waiting = self._orders[number] = Future()
-        draft = shared / f"order-{number}.draft"
-        draft.write_text(json.dumps({**order, "number": number}), encoding="utf-8")
-        draft.replace(templates.folder(shared, place) / f"{number}.json")
+        waiting_script.put(templates.folder(shared, place), number, order)
         try:
             record = waiting.result(timeout=max(0.0, self.until - time.monotonic()))
         except TookTooLong:
@@ -170,7 +169,7 @@ class Trials:
             raise OutOfTime
         if "too_late" in record or _in_the_way(record):
             return None
-        return self._judged(record, templates.printed(shared, number))
+        return self._judged(record, waiting_script.printed(shared, number))
 
     def _launched(self, order: dict[str, Any]) -> dict[str, Any]:
         ran = self._run.go(self._order(**order), self._time_left(self._whole))

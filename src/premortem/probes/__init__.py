@@ -13,30 +13,36 @@ from torch.optim.optimizer import Optimizer
 from premortem.events import Event
 from premortem.probes.attention_masks import AttentionMasks
 from premortem.probes.backward import Backwards
+from premortem.probes.batch_rows import BatchRows
 from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
+from premortem.probes.drawn_samples import DrawnSamples
 from premortem.probes.draws import Draws
 from premortem.probes.dropped_results import DroppedResults
 from premortem.probes.experiments import Experiments
 from premortem.probes.files_read import FileReading
 from premortem.probes.finite_questions import Questions
+from premortem.probes.followers import Followers
 from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
+from premortem.probes.loop_habits import LoopHabits
 from premortem.probes.losses import Losses
 from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
+from premortem.probes.numpy_warnings import NumpyWarnings
 from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
 from premortem.probes.rank_comparison import RanksProbe
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import Recorder
+from premortem.probes.reported_sums import ReportedSums
 from premortem.probes.rest import Rest
 from premortem.probes.resuming import Resuming
 from premortem.probes.saved_contents import Saved
@@ -49,6 +55,7 @@ from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
 from premortem.probes.steering import Steering
+from premortem.probes.training import Training
 from premortem.probes.training_thread import Home
 
 
@@ -73,10 +80,11 @@ class Attachment:
             session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
         )
         custody = ParameterAudit(session, self.optimizers, models, self.backwards, self.states)
-        self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        training = Training(session, models, self.optimizers, self.backwards)
+        self.recorder = Recorder(training)
         session.rest = Rest(session, self.optimizers)
         self.trail = ShapeTrail(session)
-        self.memory = Memory(session, models, self.optimizers, self.backwards)
+        self.memory = Memory(training)
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
         masks = AttentionMasks(session, models)
@@ -96,6 +104,7 @@ class Attachment:
         shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
         self.seeds = Seeds(session)
+        self.reported = ReportedSums(session)
         self.resuming = Resuming(session, self.optimizers, self.schedulers, self.scalers)
         probes: tuple[Any, ...] = (
             self.optimizers,
@@ -109,6 +118,10 @@ class Attachment:
             losses,
             experiments,
             masks,
+            Followers(session, models, self.optimizers),
+            LoopHabits(session, models, self.optimizers),
+            BatchRows(session, self.loaders),
+            DrawnSamples(session, models),
             self.loaders,
             self.inflow,
             self.reading,
@@ -117,6 +130,7 @@ class Attachment:
             clipping,
             Questions(session, models, nonfinite_origin),
             BrokenWeights(session, models, nonfinite_origin),
+            NumpyWarnings(session),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

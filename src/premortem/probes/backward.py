@@ -57,8 +57,6 @@ class Backwards:
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
         self._walks: Counter[Site | None] = Counter()  # backward passes of this step, by their line
-        self.begins: list[Callable[[], None]] = []  # called around each pass, in every gear
-        self.ends: list[Callable[[], None]] = []
         # Memory ran out in a backward pass: whether the script may go on as if it had not.
         self.out_of_memory: Callable[[Exception, Site | None], bool] | None = None
 
@@ -111,9 +109,6 @@ class Backwards:
                         self._louder(tensors, tensors.item())
             except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
                 session.fault("backward", error)
-            if self.begins or self.ends:
-                ended = functools.partial(self._ended, tensors, None, False, _UNKNOWN)
-                return self._run(original, tensors, args, kwargs, None, ended)
             session.in_backward = True
             session.passes += 1
             try:
@@ -158,10 +153,6 @@ class Backwards:
         self, original: Any, tensors: Any, args: Any, kwargs: Any, at: Site | None, ended: Callable[..., None]
     ) -> Any:
         session = self.session
-        if self.begins:
-            with session.looking_at("backward"):
-                for begins in self.begins:
-                    begins()
         session.in_backward = True
         session.passes += 1
         try:
@@ -174,10 +165,6 @@ class Backwards:
             failed = error
         finally:
             session.in_backward = False
-            if self.ends:
-                with session.looking_at("backward"):
-                    for ends in self.ends:
-                        ends()
         # Outside of `except`, which would keep what the failed pass has made.
         if self.out_of_memory is None or not self.out_of_memory(failed, at):
             raise failed

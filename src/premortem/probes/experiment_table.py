@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from premortem.probes.session import tensors_in
+from premortem.probes.session import code_kind, tensors_in
 from premortem.probes.target_relation import Relation
 
 _FEW = 4  # samples: with fewer, rows may be streams, views or players
+_MANY = 8  # samples: more than a recurrent model has layers
 _TINY = 1e-12
 _ROWS = 64  # that are compared one by one
 _INPUTS = 4  # that are tried one by one
@@ -37,6 +38,7 @@ class Experiment:
     reorders: bool = (
         False  # a model that draws random numbers gives each row its own: the comparison says nothing
     )
+    of_all: bool = False  # holds for every output that has a row for each sample, not for the largest alone
 
 
 def by_rows(case: Case) -> bool:
@@ -113,7 +115,7 @@ def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | 
 
 
 EXPERIMENTS = (
-    Experiment("other samples in the batch", by_rows, _every_other_row, _the_rows_between),
+    Experiment("other samples in the batch", by_rows, _every_other_row, _the_rows_between, of_all=True),
     Experiment("another order of the samples", by_rows, _rows_rotated, _rotated_back, reorders=True),
     Experiment("another future", _in_order, _other_future, _the_past),
 )
@@ -140,6 +142,16 @@ class Call:
         args, kwargs = swapped((self.args, self.kwargs), instead)
         found = [t.detach() for t in tensors_in(self.module(*args, **kwargs)) if t.layout == torch.strided]
         return sorted((t for t in found if t.is_floating_point()), key=torch.Tensor.numel, reverse=True)
+
+
+def judged(experiment: Experiment, case: Case, before: list[torch.Tensor]) -> list[int]:
+    """The outputs whose change counts: the largest, and tables with a row for each of many samples."""
+    more = experiment.of_all and case.rows >= _MANY
+    return [
+        place
+        for place, output in enumerate(before)
+        if not place or (more and output.dim() == 2 and output.shape[0] == case.rows)
+    ]
 
 
 def swapped(thing: Any, instead: dict[int, torch.Tensor]) -> Any:
@@ -189,3 +201,13 @@ def without_effect(
         if len(after) == len(before) and all(a.shape == b.shape and distance(a, b, a) == 0 for a, b in pairs):
             found.append(names[id(tensor)])
     return tuple(found)
+
+
+def demanded(module: nn.Module, ignored: tuple[str, ...]) -> tuple[str, ...]:
+    """Of these inputs, those that `forward` cannot do without, in a model that never asks whether it is in training."""
+    kinds = {kind for part in module.modules() for kind in type(part).__mro__}
+    own = [f for kind in kinds for f in vars(kind).values() if inspect.isfunction(f)]
+    if any("training" in f.__code__.co_names for f in own if code_kind(f.__code__.co_filename) == 0):
+        return ()
+    known = inspect.signature(module.forward).parameters
+    return tuple(n for n in ignored if n in known and known[n].default is inspect.Parameter.empty)

@@ -26,7 +26,9 @@ from premortem.probes.experiment_table import (
     Call,
     Case,
     by_rows,
+    demanded,
     distance,
+    judged,
     names_of,
     without_effect,
 )
@@ -145,10 +147,12 @@ class Experiments:
                 for experiment in EXPERIMENTS:
                     if experiment.applies(case) and not (noisy and experiment.reorders):
                         after = call(experiment.change(case))
-                        alike = bool(after) and after[0].shape == base[0].shape
-                        effect = experiment.effect(case, base[0], after[0]) if alike else None
-                        if effect is not None:
-                            effects[experiment.name] = effect
+                        places = judged(experiment, case, base) if len(after) == len(base) else []
+                        pairs = [(base[each], after[each]) for each in places]
+                        found = [experiment.effect(case, a, b) for a, b in pairs if a.shape == b.shape]
+                        known = [effect for effect in found if effect is not None]
+                        if known:
+                            effects[experiment.name] = max(known)
                 if by_rows(case):
                     ignored = without_effect(call, case, base, names_of(module, given.args, given.kwargs))
         if written and rows >= _FEW:
@@ -163,7 +167,8 @@ class Experiments:
         """A loader made the first dimension, and there is a target for each of its rows."""
         drawn = (tensor for reference in self.recent.tensors if (tensor := reference()) is not None)
         return any(t.dim() and t.shape[0] == rows for t in drawn) and any(
-            y.dim() and y.shape[0] == rows for y in targets
+            y.dim() and y.shape[0] and y.shape[0] % rows == 0  # or one for each of several views of it
+            for y in targets
         )
 
     def _event(
@@ -192,6 +197,7 @@ class Experiments:
             effects=effects,
             noisy=noisy,
             ignored=ignored,
+            demanded=demanded(module, ignored) if ignored else (),
             samples=case.rows,
             shape=tuple(first.shape),
             batched=self._batched(case.rows, targets),

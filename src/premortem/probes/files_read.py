@@ -55,6 +55,11 @@ class FileReading:
             path for path in self.openings.files if self.openings.is_data(path) and "/.premortem/" not in path
         ]
 
+    def with_rows(self) -> list[str]:
+        """All of them, where one may hold samples: settings alone do not."""
+        every = self.files()
+        return every if any(not path.lower().endswith((*_SETTINGS, ".json")) for path in every) else []
+
     def sources(self) -> dict[str, bytes]:
         """The user's own modules, each as it was when this was first asked: it may be edited while it runs."""
         if self._modules != len(sys.modules):  # else nothing was imported since

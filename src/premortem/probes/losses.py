@@ -10,13 +10,15 @@ import torch
 from torch.nn import functional
 
 from premortem.events import Aligned, LossCall, Site
+from premortem.probes.compared_rows import ComparedRows
 from premortem.probes.graph import leads_to, maker
 from premortem.probes.label_information import Pairs
+from premortem.probes.loop_habits import never_read
 from premortem.probes.loss_meaning import promises
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
-from premortem.probes.numbers import summarise
+from premortem.probes.numbers import on_host, summarise
 from premortem.probes.padding import padding_of
 from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import MOST_CALLS, Recorder
@@ -63,6 +65,7 @@ class Losses:
         self.recent = recent
         self.nonfinite_origin = nonfinite_origin
         self.pairs = pairs
+        self.rows = ComparedRows(session, models)
         self.on_target: list[Callable[[torch.Tensor], None]] = [
             recorder.compared
         ]  # in a rested step only that
@@ -74,6 +77,7 @@ class Losses:
 
     def install(self) -> None:
         self.models.on_call.append(self._called_with)
+        self.rows.install()
         for name in WATCHED:
             original = getattr(functional, name, None)
             if original is not None:
@@ -164,9 +168,12 @@ class Losses:
             self._led[at] += 1
             event.parameters = leads_to(result, session.parameters.known)
             event.promised = promises(wanted)
+            event.unread = never_read(at.file, at.line) if at is not None else ""
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)
+        if session.auditing:
+            self.rows.compared(fn, given, wanted, at)
 
     def _mode(self) -> bool | None:
         model = self.models.current
@@ -184,7 +191,7 @@ class Losses:
         event.input_mean, event.input_std = seen.mean, seen.std
         event.input_min, event.input_max = seen.low, seen.high
         if fn in {"cross_entropy", "nll_loss", "kl_div"} and given.dim() >= 1:
-            rows = given.detach().float()
+            rows = on_host(given.detach()).float()
             if rows.numel() <= 1 << 22:
                 # kl_div does not say which dimension holds the classes: the one that fits best is meant.
                 dims = range(rows.dim()) if fn == "kl_div" else [1 if rows.dim() > 1 else 0]
@@ -201,11 +208,11 @@ class Losses:
             and wanted.is_floating_point()
             and wanted.dim() > 1
         ):
-            event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
+            event.target_sum_error = float((on_host(wanted.detach()).float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
         if event.target_is_input and given.shape == wanted.shape and given.dim() > 1 and given.shape[0] > 1:
-            event.input_spread = float(given.detach().float().std(0).mean())
-            event.target_spread = float(wanted.detach().float().std(0).mean())
+            event.input_spread = float(on_host(given.detach()).float().std(0).mean())
+            event.target_spread = float(on_host(wanted.detach()).float().std(0).mean())
         event.target_is_data = self.recent.holds(wanted, event.at)
 
     def _inputs(self) -> list[torch.Tensor]:

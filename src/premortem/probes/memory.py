@@ -18,14 +18,12 @@ import torch
 from torch import nn
 
 from premortem.events import OutOfMemory, Site
-from premortem.probes.backward import Backwards
 from premortem.probes.frame_variables import variables
 from premortem.probes.growing_holders import keepers
 from premortem.probes.model_registry import Model
-from premortem.probes.modules import Models
-from premortem.probes.optimizers import Optimizers
 from premortem.probes.places import CALL, Directory, Place, here
-from premortem.probes.session import Session, is_user_code, user_site
+from premortem.probes.session import is_user_code, user_site
+from premortem.probes.training import Training
 
 _EVERY = 16  # steps, in cruise, between two looks at the counters
 _MOST_LEVELS = 64
@@ -86,13 +84,8 @@ class Meter:
 class Memory:
     """Listens to the other probes, which call it when memory ran out."""
 
-    def __init__(
-        self, session: Session, models: Models, optimizers: Optimizers, backwards: Backwards
-    ) -> None:
-        self.session = session
-        self.models = models
-        self.optimizers = optimizers
-        self.backwards = backwards
+    def __init__(self, training: Training) -> None:
+        self.session, self.models, self.optimizers, self.backwards = training
         self.meter = Meter()
         self.failed: Failed | None = None
         # Set by whoever may run a batch in parts (premortem.actions.smaller_batches).

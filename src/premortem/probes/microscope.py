@@ -27,19 +27,21 @@ from torch.optim.optimizer import Optimizer
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from premortem.events import NonFinite
+from premortem.events import NonFinite, NonFiniteComputed
 from premortem.points import Subscriptions, unseen
 from premortem.probes import operation_words
 from premortem.probes.birth_certificates import BirthCertificates
 from premortem.probes.graph import walk
 from premortem.probes.lineage import Lineage
+from premortem.probes.numbers import on_host
 from premortem.probes.operations import Executed, Kind, State, kind_of, readable, state
 from premortem.probes.places import Directory, Place, here, owner_of, stepping
 from premortem.probes.session import Session, tensors_in
 
 # Where -inf is meant: a mask is added to scores, filled in, or chosen.
 _MASKING = frozenset({"add", "masked_fill", "where", "softmax", "log_softmax", "index_put", "copy"})
-_ITEM = torch.ops.aten._local_scalar_dense.default
+# One number is taken out; the second for tensors of inference mode.
+_ITEM = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
 
 
 class Microscope(TorchDispatchMode):
@@ -216,10 +218,13 @@ class Microscope(TorchDispatchMode):
     @unseen
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is _ITEM or not self._looking() or not isinstance(func, torch._ops.OpOverload):
+        if func in _ITEM or not self._looking() or not isinstance(func, torch._ops.OpOverload):
             # A number that was wrapped in a tensor arrives unwrapped: it is its own value.
-            if func is _ITEM and not isinstance(args[0], torch.Tensor):
+            if func in _ITEM and not isinstance(args[0], torch.Tensor):
                 return args[0]
+            if func in _ITEM and self._looking() and not args[0].requires_grad:
+                with self._look():
+                    self._taken(args[0])
             return func(*args, **kwargs)
         before: list[State] = []
         inherited: set[int] = set()
@@ -257,6 +262,12 @@ class Microscope(TorchDispatchMode):
                 and operation_words.worst(tensor) != "-inf"
             ):
                 self._descent(state("", tensor), None)
+
+    def _taken(self, number: torch.Tensor) -> None:
+        """The script takes it out of torch: to print it, to compare it, or to compute on."""
+        found = self._lineage.origin([number]) if self._session is not None else None
+        if found is not None and self._session is not None:
+            self._session.emit(NonFiniteComputed(step=self._session.step, at=found.at, origin=found))
 
     def _sent(self, kind: Kind, given: dict[str, Any]) -> set[int]:
         """To other ranks. What comes back may be theirs; if this rank has sent what is not finite, it answers for it.
@@ -343,7 +354,7 @@ class Microscope(TorchDispatchMode):
 
     def _vanish(self, kind: Kind, given: dict[str, Any], made: list[torch.Tensor], result: Any) -> None:
         """Of what is trained, or of a gradient."""
-        if not made or bool(made[0].any()):
+        if not made or bool(on_host(made[0].detach()).any()):
             return
         operands = [state(name, value) for name, thing in given.items() for value in readable(thing)]
         behind = torch._C._current_autograd_node() is not None

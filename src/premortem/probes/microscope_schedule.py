@@ -1,4 +1,5 @@
-"""When the microscope is used: in the very first steps, and after something was not finite, until it recurs.
+"""When the microscope is used: in the very first steps and the first calls of an evaluation, and after something was not
+finite, until it recurs.
 
 On the CPU the first failure is explained at once, from its graph (`inquest.py`); on a GPU it is known a step or two later.
 Either way the next steps run under the microscope: a fault that comes again, as most do, gets its full certificate.
@@ -38,6 +39,7 @@ class MicroscopeSchedule:
         self._alarms = self._suspected = 0
         self._satisfied = False
         self._forwards = 0
+        self._evaluated = _FIRST_STEPS  # forwards of evaluations that may still be looked at
         self._living: dict[
             int, tuple[StorageWeakRef, NonFinite]
         ] = {}  # what was seen to be made, and lives on
@@ -65,17 +67,25 @@ class MicroscopeSchedule:
             self._suspected += 1
             self._until = self.session.step + _STEPS
 
+    def look_at_evaluations(self) -> None:
+        """A number of an evaluation was not finite: the next one is looked at as a whole."""
+        self._evaluated = _MOST_FORWARDS
+
     def consider(self) -> None:
-        """A model is about to be called, or a step has ended."""
+        """A model is about to be called."""
+        self._decide(evaluating=self.session.step > 0 and not self.models.with_grad)
+
+    def _decide(self, *, evaluating: bool) -> None:
         if torch._C._current_autograd_node() is not None:
             return  # a checkpoint computes again: what is entered or left here is undone when its node is done
         self._forwards += 1
         wanted = (
-            self.session.step < self._until
+            (self.session.step < self._until or (evaluating and self._evaluated > 0))
             and not self.session.compiling_used
             and self._forwards <= _MOST_FORWARDS
             and not among_ranks()
         )
+        self._evaluated -= evaluating and wanted
         if not wanted:
             self.leave()
         elif self.scope is None and not self.session.modes:
@@ -104,7 +114,7 @@ class MicroscopeSchedule:
         if self.scope is not None:
             self._living.update(self.scope.living())
             self.scope.forget()
-        self.consider()
+        self._decide(evaluating=False)
 
     def leave(self) -> None:
         scope = self.scope

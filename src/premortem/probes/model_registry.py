@@ -9,7 +9,7 @@ from torch import nn
 
 from premortem.events import Hidden, ModelSeen, Parameter
 from premortem.probes.module_attributes import hasty_in, hidden_in, misspelt_in, repeated_in, said_frozen
-from premortem.probes.session import Session, user_name, user_site
+from premortem.probes.session import Session, user_name, user_site, version
 from premortem.probes.weight_checksums import same_weights
 
 _DESCRIBED_EVERY = 64  # steps, in cruise
@@ -131,6 +131,7 @@ class ModelRegistry:
                 copy_of=original.key if original is not None else None,
                 same_weights=original is not None and same_weights(module, original.module()),
                 shapes=shapes,
+                writes=sum(version(p) for _, p in named),
                 misspelt=misspelt,
                 frozen=frozen,
                 repeats=tuple(repeated_in(model.name, module)),

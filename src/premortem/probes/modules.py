@@ -65,11 +65,14 @@ class Models:
         self.layers = LayerAudit(session, self.graphs)
         self._noisy = NoisyLayers(session, self.layers)
         self.before_forward: list[Callable[[], None]] = []
+        self.with_grad = True  # gradients are on for the root that is being called
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
         # audit: a root has run, what it was given and what it gave
         self.on_result: list[Callable[[Model, Forward, Any, Any, Any], None]] = []
+        # audit: a root has run, with gradients or without, and this is what it gave
+        self.on_answer: list[Callable[[Forward, Any], None]] = []
         self.on_given: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # the same, also in a rested step
@@ -256,6 +259,7 @@ class Models:
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any, grad: bool) -> tuple[Model, Forward]:
         session = self.session
+        self.with_grad = grad
         for listener in list(self.before_forward):
             listener()
         audit = session.auditing and not session.compiling_used and self._in_a_row <= _MOST_LOOKED_INTO
@@ -336,6 +340,9 @@ class Models:
                 layers.normalised(outputs[0], event)
                 for hears in self.on_result:
                     hears(model, event, args, kwargs, result)
+        if session.auditing:
+            for tells in self.on_answer:
+                tells(event, result)
         self.graphs.made(outputs, model.key)
         look_at_input(session, model, event, args, kwargs)
         if session.next_call and (told := session.next_call.pop(model.key, None)) is not None:

@@ -12,6 +12,8 @@ from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
 _SAMPLE = 1 << 14
+# Bytes that come to the host in less time than it takes to load one kernel that only an audit uses.
+_CARRIED = 1 << 22
 
 
 class Summary(NamedTuple):
@@ -32,14 +34,23 @@ def telling(losses: Sequence[float]) -> float | None:
     return next((loss for loss in losses if not math.isfinite(loss)), last)
 
 
+def on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers on the CPU, unless they are many. A kernel of a device is loaded when it is first used, which takes
+    up to 0.1 s and 10 to 90 MB of the host's memory: what a handful of audited steps asks for is computed here instead."""
+    if tensor.device.type in {"cpu", "meta"} or tensor.numel() * tensor.element_size() > _CARRIED:
+        return tensor
+    return tensor.detach().cpu()
+
+
 def sample(tensor: torch.Tensor) -> torch.Tensor:
-    """Up to 16 k values, evenly spread, as float32."""
-    flat = tensor.detach()
+    """Up to 16 k values, evenly spread, as float32, on the host."""
+    flat = on_host(tensor.detach())
     if flat.layout != torch.strided:
         flat = flat.coalesce().values() if flat.is_sparse else flat.to_dense()
     flat = flat.reshape(-1)
     stride = stride_over(flat.numel(), _SAMPLE) if flat.numel() > _SAMPLE else 1
-    return flat[::stride].float() if not flat.is_complex() else flat[::stride].abs().float()
+    flat = on_host(flat[::stride])
+    return flat.float() if not flat.is_complex() else flat.abs().float()
 
 
 def summarise(tensor: torch.Tensor) -> Summary:
@@ -57,13 +68,14 @@ def norm(tensor: torch.Tensor) -> float:
 
 
 def share(mask: torch.Tensor) -> float:
-    return float(mask.float().mean()) if mask.numel() else 0.0
+    return float(on_host(mask).float().mean()) if mask.numel() else 0.0
 
 
 def dead_share(value: torch.Tensor) -> float:
     """Share of units (channels, or last dimension) that are exactly zero for every sample."""
     if value.dim() < 2:
         return 0.0
+    value = on_host(value)
     unit = 1 if value.dim() >= 4 else value.dim() - 1
     others = [d for d in range(value.dim()) if d != unit]
     alive = (value != 0).sum(dim=others) > 0
@@ -75,6 +87,6 @@ def twin_share(parameters: Iterable[torch.Tensor]) -> float:
     for weight in map(local, parameters):
         if weight.dim() < 2 or weight.shape[0] < 2 or weight.numel() > 1 << 20:
             continue
-        rows = weight.detach().reshape(weight.shape[0], -1)
+        rows = on_host(weight.detach()).reshape(weight.shape[0], -1)
         return 1.0 - float(torch.unique(rows, dim=0).shape[0]) / rows.shape[0]
     return 0.0

@@ -27,7 +27,7 @@ from premortem.probes.graph import leads_to, name_of
 from premortem.probes.graph_values import birth_of
 from premortem.probes.loss_meaning import softmax_dimension
 from premortem.probes.modules import Models
-from premortem.probes.numbers import share
+from premortem.probes.numbers import on_host, share
 from premortem.probes.recent_data import Recent
 from premortem.probes.session import Session, is_user_code, tensors_in, user_site
 
@@ -336,7 +336,7 @@ class OpAudit:
     def _rounded(self, op: str, tensor: torch.Tensor) -> None:
         if tensor.numel() < 2:
             return
-        largest = float(tensor.detach().abs().max())
+        largest = float(on_host(tensor.detach()).abs().max())
         if not 0 < largest < math.inf:
             return
         spacing = torch.finfo(tensor.dtype).eps * 2.0 ** math.floor(math.log2(largest))
@@ -480,7 +480,7 @@ def merges(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, .
 
 
 def saturation(op: str, value: torch.Tensor) -> float:
-    value = value.detach()
+    value = on_host(value.detach())
     if op == "tanh":
         return share(value.abs() > 0.99)
     if op == "sigmoid":

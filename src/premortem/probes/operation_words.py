@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from premortem.probes.numbers import on_host
 from premortem.tensors.sharding import freed
 
 # What the user calls it, where torch's inner name is another one.
@@ -81,6 +82,21 @@ class Birth(NamedTuple):
     constant: bool = False  # an operand that is no result of the model was broken already
     made: str = ""  # "nan", "inf" or "-inf"
     sure: bool = False  # its operands were seen, or follow from the result: it is no echo of another one
+
+
+# numpy's names for what torch calls otherwise.
+NUMPY_SPELLING = {
+    "divide": "div",
+    "true_divide": "div",
+    "multiply": "mul",
+    "subtract": "sub",
+    "power": "pow",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctanh": "atanh",
+    "arccosh": "acosh",
+    "astype": "to",
+}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -266,6 +282,7 @@ def finite(value: torch.Tensor) -> bool:
         return True
     if value.is_complex():
         value = torch.view_as_real(value.resolve_conj())
+    value = on_host(value)
     narrow = value.dtype in {torch.float16, torch.bfloat16}
     if math.isfinite(value.sum(dtype=torch.float32 if narrow else None)):
         return True  # NaN and infinity survive a sum; a sum that is not finite may only be too large

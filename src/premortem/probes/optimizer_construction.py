@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -124,6 +126,18 @@ def stray_rate(optimizer: Optimizer) -> float | None:
             (group["learning_rate"] for group in optimizer.param_groups if "learning_rate" in group), None
         )
     return float(given) if isinstance(given, (int, float)) else None
+
+
+def broken_rate(optimizer: Optimizer) -> float | None:
+    """A rate that is NaN or infinite, and not only unknown to us."""
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    known = [
+        float(rate)
+        for rate in rates
+        if isinstance(rate, numbers.Real)
+        or (isinstance(rate, torch.Tensor) and rate.device.type == "cpu" and rate.numel() == 1)
+    ]
+    return next((rate for rate in known if not math.isfinite(rate)), None)
 
 
 def number(value: Any) -> float:

@@ -1,6 +1,7 @@
 """Optimizers: which there are, when they step, and what became of the gradients that a step uses."""
 
 import functools
+import math
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -13,9 +14,9 @@ from premortem.points import after_optimizer_steps, before_optimizer_steps, unse
 from premortem.probes.fused_scaling import left_out, scale_of
 from premortem.probes.gradient_history import GradientHistory
 from premortem.probes.gradient_track import FEW_SENTINELS, MOST_SENTINELS, Track, same_gradients
-from premortem.probes.optimizer_construction import OptimizerConstruction, number, stray_rate
+from premortem.probes.optimizer_construction import OptimizerConstruction, broken_rate, number, stray_rate
 from premortem.probes.session import Session, user_site
-from premortem.probes.source import over_micro_batches, under_modulo
+from premortem.probes.source import line_assigning, over_micro_batches, under_modulo
 
 _COUNTED_EVERY = 8  # steps, in cruise, after which the parameters with a gradient are counted again
 _LEISURE = 0.02  # seconds
@@ -272,12 +273,14 @@ class Optimizers:
                 track.count()
             held, with_grad = track.counted
             at = user_site()
+            lrs = tuple(number(group.get("lr")) for group in optimizer.param_groups)
+            broken = None if all(map(math.isfinite, lrs)) else broken_rate(optimizer)
             event = OptimizerStep(
                 step=self.session.step,
                 at=at,
                 optimizer=key,
                 kind=type(optimizer).__name__,
-                lrs=tuple(number(group.get("lr")) for group in optimizer.param_groups),
+                lrs=lrs,
                 closure=closure,
                 parameters=held,
                 with_grad=with_grad,
@@ -293,6 +296,8 @@ class Optimizers:
                 gated=under_modulo(at)
                 or (track.pending > 1 and len(track.sites) == 1 and over_micro_batches(track.sites[0])),
                 rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
+                broken_rate=broken,
+                rate_at=line_assigning("lr", at) if broken is not None else None,
                 stray=stray_rate(optimizer),
                 refused=self.was_refused,
                 rested=track.untold,

@@ -14,7 +14,7 @@ from premortem.probes.backward import Backwards
 from premortem.probes.fused_scaling import scale_of
 from premortem.probes.gradient_track import Track
 from premortem.probes.modules import Models
-from premortem.probes.numbers import norm
+from premortem.probes.numbers import norm, on_host
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session
@@ -280,9 +280,9 @@ class Slope:
 
 
 def some(parameter: torch.Tensor) -> torch.Tensor:
-    """An even sample of a parameter's values."""
-    flat = parameter.detach().reshape(-1)
-    return flat[:: max(1, flat.numel() // _SAMPLE)]
+    """An even sample of a parameter's values, on the host."""
+    flat = on_host(parameter.detach()).reshape(-1)
+    return on_host(flat[:: max(1, flat.numel() // _SAMPLE)])
 
 
 class Steepest(NamedTuple):
@@ -293,18 +293,18 @@ class Steepest(NamedTuple):
     strength: float  # size of a plain gradient step there, in units of the last digit of the weight
 
     def unmoved(self, parameter: torch.Tensor) -> bool:
-        return torch.equal(parameter.detach().reshape(-1)[self.where], self.values)
+        return torch.equal(on_host(parameter.detach().reshape(-1)[self.where]), self.values)
 
 
 def steepest(parameter: torch.Tensor, rate: float, scale: float, most: int = 8) -> Steepest | None:
     grad = parameter.grad
     if grad is None or grad.layout != torch.strided or not grad.is_floating_point() or not grad.numel():
         return None
-    slopes = local(grad).detach().reshape(-1).abs()
+    slopes = on_host(local(grad).detach()).reshape(-1).abs()
     if not slopes.numel():
         return None
-    slopes, where = slopes.topk(min(most, slopes.numel()))
-    values = parameter.detach().reshape(-1)[where]
+    slopes, where = map(on_host, slopes.topk(min(most, slopes.numel())))
+    values = on_host(parameter.detach().reshape(-1)[where])
     # Adam and its kin move by the rate itself, however steep it is.
     step = rate * (slopes.float() / scale).clamp(max=1.0)
     digit = values.abs().clamp(min=1e-6).float() * torch.finfo(values.dtype).eps

@@ -20,14 +20,13 @@ import torch
 from torch.nn.modules.batchnorm import _NormBase
 
 from premortem.events import BufferBroken
-from premortem.probes.backward import MOST_LOSSES, Backwards
+from premortem.probes.backward import MOST_LOSSES
 from premortem.probes.generators import Generators, Random
 from premortem.probes.model_registry import Model
-from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
-from premortem.probes.optimizers import Optimizers
 from premortem.probes.sample_numbers import Batch
-from premortem.probes.session import Session, version
+from premortem.probes.session import version
+from premortem.probes.training import Training
 
 _VERSION = attrgetter("_version")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -73,13 +72,8 @@ class Window:
 class Recorder:
     """Listens to the other probes. Some windows are kept, because a device tells a step or two late that it failed."""
 
-    def __init__(
-        self, session: Session, models: Models, optimizers: Optimizers, backwards: Backwards
-    ) -> None:
-        self.session = session
-        self.models = models
-        self.optimizers = optimizers
-        self.backwards = backwards
+    def __init__(self, training: Training) -> None:
+        self.session, self.models, self.optimizers, self.backwards = training
         self.draws: list[Draw] = []
         self.loaders: dict[int, int] = {}  # loader -> in how many windows it was drawn from
         self.window = Window()

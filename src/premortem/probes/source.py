@@ -46,6 +46,26 @@ def _micro_batch_lines(file: str) -> frozenset[int]:
     return frozenset(found)
 
 
+def line_assigning(key: str, near: Site | None) -> Site | None:
+    """The line `group["lr"] = ...` of this file, where there is only one."""
+    if near is None:
+        return None
+    targets = [
+        target
+        for node in ast.walk(tree_of(near.file))
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    lines = {
+        target.lineno
+        for target in targets
+        if isinstance(target, ast.Subscript)
+        and isinstance(target.slice, ast.Constant)
+        and target.slice.value == key
+    }
+    return Site(near.file, lines.pop(), near.function) if len(lines) == 1 else None
+
+
 def lines_calling(op: str, file: str) -> tuple[int, ...]:
     """The lines that do this to a tensor: `torch.log(x)`, `x.log()`, `a / b`."""
     return _calls(file).get(op, ())

@@ -260,7 +260,7 @@ class Stats:
         weights = auditing or track.steps % _WEIGHTS_EVERY == 0
         if weights:
             sizes = held.norms([local(p).detach() for p in held.parameters])
-            scalars.append(torch.linalg.vector_norm(torch.stack(sizes)))
+            scalars += torch._foreach_norm([torch.stack(sizes)])
         overflow, scale = overflow_of(optimizer), scale_of(optimizer)
         if overflow is not None:
             scaler = (torch.ones_like(overflow) if scale is None else scale, overflow)

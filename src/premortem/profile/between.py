@@ -26,13 +26,19 @@ _NEAR = 0.4  # of the distance between the quartiles: so far may each of them be
 _ENDS = 20.0  # times as large as the largest number of the other
 
 
-def phases(profiles: Iterable[Profile], *, beside: bool = False) -> Iterator[tuple[Profile, Profile]]:
+def phases(
+    profiles: Iterable[Profile],
+    *,
+    beside: bool = False,
+    seen: Callable[[Profile], bool] = lambda _: False,
+) -> Iterator[tuple[Profile, Profile]]:
     """What each model was trained on, with each evaluation of the same model on the same columns; if asked for, also what comes
-    beside its first input."""
+    beside its first input, and what else is `seen` as an evaluation."""
     every = [profile for profile in profiles if beside or not profile.beside]
     for trained in every:
         for judged in every:
-            if trained.phase == "training" and judged.phase == "evaluation" and trained.model == judged.model:
+            evaluates = judged.phase == "evaluation" or seen(judged)
+            if trained.phase == "training" and evaluates and trained.model == judged.model:
                 if trained.kind == judged.kind and [c.name for c in trained.columns] == [
                     c.name for c in judged.columns
                 ]:

@@ -49,10 +49,8 @@ class Child:
 
         program, shared = self.played.program, self.played.shared / self.order["folder"]
         shared.mkdir()
-        options = RunOptions(
-            target=program.target,
-            module=program.module,
-            argv=program.argv,
+        options = RunOptions.of(
+            program,
             findings=shared / "findings.json",
             policy="observe",
             quiet=True,

@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,15 +22,14 @@ from typing import Any
 from premortem.files import trust
 from premortem.files.plain import dumps
 from premortem.files.untrusted import loads
+from premortem.startup import behind
 from premortem.startup.children import family
 
 MOST = 3  # capsules of a run, which has not more
 SECONDS = 300.0  # that one autopsy may take
-_LOWEST = 19
 _ROOM = 1 << 30  # bytes: what Python and torch need beside the capsule,
 _TIMES = 4  # ... of which the script holds about so many copies
 _AGAIN = 0.1  # seconds between two questions, at the end of the run
-_GONE = 0.5  # seconds between two looks whether the run is still there
 _MOST_ANSWER = 1 << 24  # bytes; a longer one is not ours
 
 
@@ -216,8 +214,8 @@ def main(words: list[str]) -> None:
     if outer is not None:
         outer.stand_down()  # the run has started this process, but it is no part of it
     if "--now" not in words:
-        _step_back()
-    threading.Thread(target=_end_with, args=(run,), daemon=True).start()
+        behind.step_back()
+    behind.end_with(run)
     from premortem.errors import PremortemError
     from premortem.files import private
     from premortem.replay import director, page
@@ -235,20 +233,6 @@ def main(words: list[str]) -> None:
     draft = answer.with_suffix(".draft")
     private.write_text(draft, text)
     draft.replace(answer)
-
-
-def _step_back() -> None:
-    """Behind everything else on this machine."""
-    with suppress(OSError):
-        os.nice(_LOWEST)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-
-
-def _end_with(run: int) -> None:
-    while os.getppid() == run:
-        time.sleep(_GONE)
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

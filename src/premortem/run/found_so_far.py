@@ -1,7 +1,7 @@
 """The findings of a run so far: each once, with the capsule and the proof that belong to it, and folded to root causes."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,10 @@ class FoundSoFar:
         found = [self._at_its_place(finding) for finding in self.all]
         self.all = list({self._identity(finding): finding for finding in found}.values())
         return [f for f in self.shown if (f.code, f.severity, f.where) not in before]
+
+    def introduce(self, cards: Iterable[Card]) -> None:
+        """Of units that are no detectors, before what they say is added."""
+        self._cards |= {card.code: card for card in cards}
 
     def _at_its_place(self, finding: Finding) -> Finding:
         """Where lint reports it; a comment there silences it, as one does where it was seen."""

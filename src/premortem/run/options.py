@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from premortem.program.running import Program
 from premortem.settings import Shared
 
 if TYPE_CHECKING:
@@ -33,3 +34,7 @@ class RunOptions:
     sinks: list[Sink] = field(default_factory=list)
     settings: Shared = field(default_factory=Shared)
     reads: bool = True  # the script's own files, beside the run
+
+    @classmethod
+    def of(cls, program: Program, **more: Any) -> RunOptions:
+        return cls(target=program.target, module=program.module, argv=program.argv, **more)

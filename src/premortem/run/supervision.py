@@ -31,6 +31,7 @@ from premortem.terminal.console import Console
 from premortem.terminal.printed_lines import Tee
 
 if TYPE_CHECKING:
+    from premortem.run.data_reading import DataReading
     from premortem.run.status import RunStatus
     from premortem.run.watcher import Audience, Watcher
     from premortem.shelf.publisher import Publisher
@@ -159,6 +160,7 @@ class Supervision:
             silence=Silence(self.options.settings),
             quarantine=self.options.quarantine,
             reads=self.options.reads,
+            data=self._data_reading(),
         )
         watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=torch_version() or ""))
         watcher.attach_when_torch_arrives()
@@ -167,6 +169,23 @@ class Supervision:
         passing = self._vitals.line.passing if self._vitals is not None else None
         streams = [sys.stdout] if sys.stdout is sys.stderr else [sys.stdout, sys.stderr]
         self._tees = [Tee(stream, self._printed, passing) for stream in streams]
+
+    def _data_reading(self) -> DataReading | None:
+        """Only for a script that is run as one: of several ranks each would read the same, and a rehearsal's files `check` has read."""
+        if (
+            not self.options.reads
+            or not self.options.target
+            or self._ranks is not None
+            or self._audience is not None
+        ):
+            return None
+        from premortem.run.data_reading import DataReading
+
+        return DataReading(self.options, self._fault_of)
+
+    def _fault_of(self, unit: str, error: BaseException) -> None:
+        if self.journal is not None:
+            self.journal.fault(unit, error)
 
     def _make_vitals(self, watcher: Watcher) -> RunStatus | None:
         """Not where there are more processes on the terminal than this one."""
@@ -227,6 +246,8 @@ class Supervision:
             if self.watcher is not None:
                 self.watcher.look_for_torch()
                 self.watcher.emit(line)
+                if self.watcher.attachment is not None:
+                    self.watcher.attachment.reported.printed(line)
 
     def _found(self, finding: Finding) -> None:
         if os.getpid() != self._pid:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
     from premortem.replay.capsule_writer import Capsules
+    from premortem.run.data_reading import DataReading
     from premortem.sinks.relay import Relay
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
@@ -105,7 +106,9 @@ class Watcher:
         silence: Silence | None = None,
         quarantine: Quarantine | None = None,
         reads: bool = False,
+        data: DataReading | None = None,
     ) -> None:
+        self._data = data
         self.quarantine = quarantine or Quarantine()
         self._leaving_out: SamplesLeftOut | None = None
         self.policy = policy.by_name(policy_name)
@@ -199,6 +202,18 @@ class Watcher:
                 self._tell(finding)
             self.emit(read)
 
+    def _look_at_data(self, *, last: bool = False) -> None:
+        """The files that were opened by the first step are looked at beside the run; what is found there is reported here."""
+        if self._data is None or self._data.over or self._attachment is None:
+            return
+        if not self._data.begun:
+            self._data.begin(self._attachment.reading.with_rows())
+        said = self._data.take(last=last)
+        if said is not None:
+            self._found.introduce(said.cards)
+            for finding in said.findings:
+                self._say(finding)
+
     def _dispatch_before(self, audience: Audience, event: Event) -> None:
         audience.heard(event)
         self._detection.dispatch(event)
@@ -236,6 +251,8 @@ class Watcher:
         # A refused step has its microscope and its autopsy: an audit of a large model costs more than a step.
         if self._attachment is not None and finding.name != "update-refused":
             self._attachment.alarm()
+            if finding.name == "metric-not-finite":
+                self._attachment.nonfinite_origin.microscope_schedule.look_at_evaluations()
         shown = self._found.folded(finding)
         if shown is not None:  # else a finding before it explains it
             self._tell(shown)
@@ -384,6 +401,8 @@ class Watcher:
     def _stepped(self, *_: Any) -> None:
         if self._suspicions is not None and self._suspicions.unread:
             self._read_beside()
+        if self._data is not None and not self._data.over:
+            self._look_at_data()
         among_ranks = self._attachment is not None and self._attachment.ranks.exchange is not None
         if self.stopping is not None or among_ranks:
             self._stopping.stop_if_decided()
@@ -432,6 +451,10 @@ class Watcher:
         event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and (self.reached() or event.reason == "crashed"):
             self._read_beside(PATIENCE)
+            if event.reason != "interrupted":  # after a signal there may be few seconds left
+                self._look_at_data(last=True)
+        if self._data is not None:
+            self._data.close()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
         if self._attachment is not None and event.reason == "crashed":

@@ -13,7 +13,7 @@ from premortem.errors import UsageError
 from premortem.program.running import Program
 from premortem.scriptrun import process_group, trackers
 from premortem.scriptrun.channel import Channel
-from premortem.scriptrun.sandbox import Sandbox, enter, kernel
+from premortem.scriptrun.sandbox import Sandbox, enter, enter_again, kernel
 
 
 class Played:
@@ -50,6 +50,11 @@ class Played:
         kernel.die_with_parent(self._parent)  # after the namespace, which clears it
         with os.fdopen(self._entered, "w", encoding="utf-8") as file:
             json.dump(self.sandbox.record, file)
+
+    def enter_apart(self, number: int) -> None:
+        """In a fork of the script's process: a sandbox inside of this one, so that no other fork sees what it writes. Raises
+        OSError when it cannot be had."""
+        self.sandbox = enter_again(self._scratch / "tmp" / f"fork-{number}", self.sandbox.level)
 
     def play(self) -> NoReturn:
         os.environ.update(self._record["environment"])

@@ -21,6 +21,7 @@ from premortem.settings import Silence
 from premortem.terminal.progress import Progress
 from premortem.why import cheating, side_by_side, verdict, yardsticks
 from premortem.why import order as orders
+from premortem.why.forks import Forks
 from premortem.why.order import Order, Result
 from premortem.why.verdict import FAILED, HELPS, NOTHING, SKIPPED, Row
 from premortem.why.yardsticks import Yardstick
@@ -29,8 +30,16 @@ FEW = 5  # backward passes: with fewer there is no verdict
 _PART = 16  # of the time that one run may take
 _LONGER = 2  # times that is the first run, which is watched: some findings need an epoch or two
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
-_LINES = 12
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "OMP_NUM_THREADS": "1",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # `is_available()` else keeps the GPU from all forks
+}
+_SLOW = 2.0  # seconds until the first step, from which a process that waits there pays: it holds the data once more
 _CATCHES_UP = 10  # times as many steps: a rate that is wrong by more needs more of them than the script makes
+# Steps from which on a rate may be called too low: each moves the weights by a thousandth where the rate is a usual one, so that
+# in fewer they have hardly moved. A script that was cut down to see whether it runs makes fewer.
+_ENOUGH = 100
 _VARIES = 0.1  # of the scale: how well it goes depends on the seed
 # Parts of the steps, and how far above the run as it is, in parts of the scale, a loss ends a trial there.
 _HOPELESS = ((0.25, 0.75), (0.5, 0.5), (0.75, 0.3))
@@ -97,12 +106,17 @@ class Director:
         if not script.module:
             Program(target=script.target).check()
         plan = Plan(play="premortem.why.tried_script:play", warm="premortem.why.tried_script:warm")
-        self.run = ScriptRun(
-            script, plan, environment={"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}, lanes=options.jobs
-        )
+        self.run = ScriptRun(script, plan, environment=_ENVIRONMENT, lanes=options.jobs + options.seeds)
+        self.forks: Forks | None = None
         self.jobs = options.jobs
         self.began = time.monotonic()
         self.total = 60 * options.minutes
+
+    def close(self) -> None:
+        """All processes end."""
+        if self.forks is not None:
+            self.forks.close()
+        self.run.close()
 
     @property
     def spent(self) -> float:
@@ -130,6 +144,10 @@ class Director:
         if long > 1:
             first = yardsticks.cut(first, max(FEW, int(first.backwards / long)))
         done.seeds.append(first)
+        known = {name: value for name, value in first.facts.items() if hasattr(RunDescription, name)}
+        known["optimizers"] = tuple(known.get("optimizers", ()))
+        if first.start_seconds > _SLOW:
+            self.forks = Forks(self.run, first, RunDescription(**known))
         others = [Order(seed=number, backwards=first.backwards) for number in range(1, options.seeds)]
         done.seeds += [each for each in self.together(others) if not each.failed]
         done.sticks = yardsticks.yardsticks(first)
@@ -139,8 +157,6 @@ class Director:
         heard, done.silenced = options.silence.without(first.findings)
         loud = [each for each in heard if each["severity"] in {"error", "warning"}]
         done.findings = sorted(loud, key=lambda each: each["severity"] != "error")
-        known = {name: value for name, value in first.facts.items() if hasattr(RunDescription, name)}
-        known["optimizers"] = tuple(known.get("optimizers", ()))
         varies = any(done.chance[stick.name] > _VARIES * stick.scale for stick in done.sticks)
         known["warming"] = bool(known.get("warming")) and not done.to_the_end
         known["splits"] = bool(known.get("splits")) and (varies or not done.learns)
@@ -170,7 +186,7 @@ class Director:
         """`backwards`: of a shorter trial."""
         first, done = self.done.first, self.done
         order = Order(
-            change=row.change, seed=seed, backwards=backwards or first.backwards, run=_plain(done.run)
+            change=row.change, seed=seed, backwards=backwards or first.backwards, run=orders.plain(done.run)
         )
         loss = next((stick for stick in done.sticks if stick.name == "loss"), None)
         if loss is None or row.learning is None or not row.learning.same_loss or done.diverges:
@@ -180,6 +196,7 @@ class Director:
     def judge(self, row: Row, result: Result) -> None:
         done = self.done
         row.seconds = result.seconds
+        row.few = bool(row.learning and row.learning.slow and done.first.backwards < _ENOUGH)
         lines = yardsticks.loss_lines(done.first)
         row.curve = next((result.losses[line] for line in lines if line in result.losses), [])
         if result.failed:
@@ -235,12 +252,16 @@ class Director:
         name = order.change or ("with other sources" if order.files or words else "the script as it is")
         self.options.shown.say(f"{name}, seed {order.seed}" if order.seed else name)
         limit = 4 * self.total / _PART + _PATIENCE
+        forked = self.forks.launch(order, limit) if self.forks is not None and not words else None
+        if forked is not None:
+            self.options.shown.say("")
+            return forked
         ran = self.run.go(order.to_json(), limit, words=words)
         result = orders.heard(ran.lines)
         problem = ran.last("problem") or ran.last("failed")
         result.ended = f"premortem could not try it ({problem})" if problem else result.ended
         result.printed = orders.printed(ran.printed)
-        result.late, result.seconds, result.tail = ran.late, ran.seconds, ran.tail(_LINES)
+        result.late, result.seconds, result.tail = ran.late, ran.seconds, ran.tail(orders.TAIL)
         self.done.note = ran.guarantee.sentence
         self.options.shown.say("")
         return result
@@ -255,15 +276,6 @@ def _hopeless(loss: Yardstick, seeds: Sequence[Result]) -> list[list[float]]:
         if at >= 2 * FEW and math.isfinite(worst):
             found.append([at, worst + margin * loss.scale])
     return found
-
-
-def _plain(run: RunDescription) -> dict[str, Any]:
-    usual = RunDescription()
-    return {
-        name: value
-        for name, value in vars(run).items()
-        if value != getattr(usual, name) and isinstance(value, (bool, int, float, str, tuple))
-    }
 
 
 def _problem(first: Result) -> str:

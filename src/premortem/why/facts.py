@@ -16,7 +16,15 @@ from torch import nn
 from torch.nn import functional
 from torch.optim.optimizer import Optimizer
 
-from premortem.changes.activation import ERRORS, LAYERS, SOFTMAX_INSIDE, SQUASHING, Origins, are_odd
+from premortem.changes.activation import (
+    ERRORS,
+    LAYERS,
+    SOFTMAX_INSIDE,
+    SQUASHING,
+    Origins,
+    are_odd,
+    wherever_called,
+)
 from premortem.changes.batches import leaves
 from premortem.changes.epsilon import is_odd
 from premortem.changes.inputs import moments
@@ -83,13 +91,10 @@ class Facts:
         for owner in (nn.utils, nn.utils.clip_grad):
             for name in _CLIPS:
                 reach.instead(owner, name, self._noting("clips"))
-        for owner in (reach.torch, torch.Tensor, functional):
-            for name in SQUASHING:
-                if hasattr(owner, name):
-                    reach.instead(owner, name, self._origins.noting)
-        for owner in (reach.torch, torch.Tensor, functional):
-            reach.instead(owner, "sigmoid", self._sigmoids.noting)
-            reach.instead(owner, "log_softmax", self._scored)
+        for name in SQUASHING:
+            wherever_called(reach, name, self._origins.noting)
+        wherever_called(reach, "sigmoid", self._sigmoids.noting)
+        wherever_called(reach, "log_softmax", self._scored)
         for name in LAYERS:
             reach.instead(functional, name, self._layer)
         for name in WATCHED:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from premortem.changes import RunDescription
 from premortem.metric_words import COUNTERS, RECORDS, words
 from premortem.terminal.printed_lines import parse
 
 _SERIES = frozenset({"losses", "fits", "norms", "targets", "outputs", "apart"})
 MOST_LINES = 4000  # printed lines that are read
+TAIL = 12  # ... and shown where a trial failed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,9 @@ class Order:
     run: Mapping[str, Any] = field(default_factory=dict)  # facts of the run as it is, for the change
     rows: bool = False  # compare the samples of training and evaluation
     files: Mapping[str, str] = field(default_factory=dict)  # sources that are different, by path
+    waits: Sequence[
+        str
+    ] = ()  # these changes will be ordered later, one by one: it waits before the first can act
     folder: str = ""  # for a watched run's journal and findings, below the shared one
 
     def to_json(self) -> dict[str, Any]:
@@ -69,6 +74,16 @@ class Result:
     def failed(self) -> bool:
         """It ended with an error, and not because it was long enough."""
         return self.late or not self.ended or self.ended not in {"finished", "exited", "enough"}
+
+
+def plain(run: RunDescription) -> dict[str, Any]:
+    """The facts of a run that are not as usual."""
+    usual = RunDescription()
+    return {
+        name: value
+        for name, value in vars(run).items()
+        if value != getattr(usual, name) and isinstance(value, (bool, int, float, str, tuple))
+    }
 
 
 def printed(text: str) -> dict[str, list[float]]:

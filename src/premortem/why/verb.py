@@ -1,6 +1,7 @@
 """`premortem why train.py ARGS…`"""
 
 import argparse
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                 ),
                 done,
             )
-            with director.run:
+            with closing(director):
                 if director.as_it_is():
                     rows.as_it_is(done)
                     Rounds(director).run()

@@ -48,6 +48,7 @@ class Row:
     )
     curve: list[float] = field(default_factory=list)  # of the loss
     further: bool = False  # the same ten times as far helps too
+    few: bool = False  # it makes up for few steps, and the script has made few
 
     @property
     def repeated(self) -> bool:
@@ -83,6 +84,8 @@ def is_cause(row: Row, *, learns: bool) -> bool:
         return False
     if learning.certain or (row.supported and learning.mistake):
         return True
+    if row.few:  # more steps would do as well
+        return False
     least = min(row.gain.size, *row.again)
     if not learns:
         far = row.further or row.gain.ratio >= _TIMES_A_SETTING
@@ -178,6 +181,14 @@ def conclude(
     failed = [row.title for row in rows if row.verdict == FAILED and row.family]
     if failed:
         return Verdict(UNKNOWN, f"the script fails when this is changed: {', '.join(failed)}", notes=better)
+    short = [row.title for row in better if row.few]
+    if short and not learns and not diverges:
+        return Verdict(
+            UNKNOWN,
+            f"it does not learn in these steps, and they are too few to say why: {', '.join(short)} would help, "
+            "and so may more steps",
+            notes=better,
+        )
     if diverges or not learns:
         state = "its loss grows or is not finite" if diverges else "it does not learn"
         return Verdict(

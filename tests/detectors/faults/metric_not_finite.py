@@ -1,20 +1,32 @@
 """The validation loss is NaN in every epoch, and the training loss falls."""
 
-from premortem.events import EvaluationEnded, Event, LogLine
-from tests.detectors.rehearsal import Rehearsal
+from premortem.events import EvaluationEnded, Event, LogLine, NonFinite, NonFiniteComputed
+from tests.detectors.rehearsal import Rehearsal, line
 
 
 def run(
-    text: str, label: str, number: str, *, evaluated: bool = True, loss: float = 0.5, trained: bool = True
+    text: str,
+    label: str,
+    number: str,
+    *,
+    evaluated: bool = True,
+    loss: float = 0.5,
+    trained: bool = True,
+    known: tuple[int, ...] = (),  # epochs in whose evaluation the operation is seen that makes it
+    broken: tuple[int, ...] = (0, 1, 2),
 ) -> list[Event]:
     play = Rehearsal()
     play.model("0.weight")
     play.optimizer(1)
-    for _ in range(3):
+    for epoch in range(3):
         for _ in range(4):
             play.batch()
             play.stats(loss)
-        values = (("train_loss", "0.5", 0.5), (label, number, float(number)))
+        if epoch in known:
+            origin = NonFinite(step=play.step, at=line(31), stage="forward", value=None, op="div", sure=True)
+            play.add(NonFiniteComputed(step=play.step, at=line(31), origin=origin))
+        said = number if epoch in broken else "0.8"
+        values = (("train_loss", "0.5", 0.5), (label, said, float(said)))
         play.add(LogLine(step=play.step, text=text, template=text, values=values))
         if evaluated:
             play.add(ended(play.step, trained))
@@ -41,7 +53,11 @@ def ended(step: int, trained: bool) -> EvaluationEnded:
 
 TEXT = "train loss # val loss #"
 EVENTS = run(TEXT, "val_loss", "nan")
+# A score, and numpy has warned once: it warns once about a line.
+SCORE = run("train loss # val auc #", "val_auc", "nan", known=(0,))
 HEALTHY: list[list[Event]] = [
+    run("train loss # val auc #", "val_auc", "nan", known=(0,), broken=(0, 2)),  # it comes and goes
+    run("train loss # val auc #", "val_auc", "0.5", known=(0, 1)),  # what was made did no harm
     run(TEXT, "val_loss", "0.7"),
     run(TEXT, "val_loss", "nan", evaluated=False),  # not measured in this epoch
     run("train loss # best val loss #", "best_val_loss", "inf"),

@@ -23,7 +23,7 @@ NAMED = {
     "csv_minus_9999": ("PM674", "`height` is -9999 in"),
     "jsonl_999999": ("PM674", "`rain` is 999999 in"),
     "csv_join_left_default": ("PM679", "`height` is 250 in all 1,300 rows of `train.csv`"),
-    "parquet_valid_in_inches": ("PM675", "`rain` is"),
+    "parquet_valid_in_inches": ("PM617", "`rain` of"),
     "csv_class_gone": ("PM676", "`kind` is `cedar`"),
     "h5_sentinel": ("PM674", "`train.h5[x]`"),
     "npz_class_gone": ("PM676", "in no row of `train.npz[y]`"),
@@ -40,7 +40,7 @@ NAMED = {
     "every_third_hour": ("PM648", "steps of 3 hours in `train.csv` and of 1 hour in `val.csv`"),
     "masks_upside_down": ("PM694", "laid upside down"),
     "one_more_special_token": ("PM699", "moved by -1"),
-    "second_input_in_feet": ("PM675", "`area` is 10.2 times as wide in `val/flats.csv`"),
+    "second_input_in_feet": ("PM617", "square feet and square metres"),
     "target_of_one_shard": ("PM675", "`shard-3.npz[y]`"),
     "target_of_the_evaluation": ("PM675", "in `shard-*.npz[y]` and 294"),
     "val_masks_of_255": ("PM661", "the targets in `val/masks` reach 255, those in `train/masks` 1"),
@@ -170,7 +170,10 @@ def test_files_of_one_dataset_in_two_encodings(code, val, codes, tmp_path):
 
 def series(path, start, hours, zone):
     times = [datetime(2022, 1, 1, tzinfo=timezone.utc) + timedelta(hours=start + n) for n in range(hours)]
-    body = [[time.isoformat()[:19] + zone, f"{n * 0.618 % 7:.4f}"] for n, time in enumerate(times)]
+    body = [
+        [time.isoformat()[:19] + zone, f"{(n * 0.618 + start * 0.1234567) % 7:.4f}"]
+        for n, time in enumerate(times)
+    ]
     rows(path, ["time", "load"], body)
 
 

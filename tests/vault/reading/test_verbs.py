@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ from premortem.cli import main
 from premortem.vault.kept_versions import Shelf
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.verify import checksum
+from tests import starting
 from tests.vault.reading import files
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.distributed.*", "ignore:TypedStorage")
@@ -408,7 +408,7 @@ def test_an_upload_without_its_manifest_is_told(capsys, run, tmp_path):
 def test_the_command_line_itself(tmp_path):
     files.zipped(tmp_path / "x.pt")
     command = [sys.executable, "-m", "premortem", "ckpt", "verify", "x.pt", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run(command, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)[0]["checksum"] == "crc32"
 

@@ -1,6 +1,5 @@
 """A mirror that fails, stalls, truncates or is killed: nothing counts before it was read back, nothing is lost."""
 
-import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ from premortem.errors import UsageError, VaultError
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
 from premortem.vault.remote import Remote
+from tests import starting
 
 
 class Flaky(MemoryFileSystem):
@@ -160,7 +160,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_what_a_killed_process_left_is_mirrored_by_the_next(tmp_path, mirrors):
-    subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
+    starting.run([sys.executable, "-c", KILLED, tmp_path])
     mirror = mirrors(str(tmp_path / "elsewhere"), tmp_path / "spool")
     assert mirror.flush(20)
     assert [(tmp_path / f"elsewhere/{n}.pt").read_bytes() for n in range(3)] == [b"0", b"1", b"2"]
@@ -170,7 +170,7 @@ def test_what_an_ended_run_could_not_send_is_sent_by_the_next_one_beside_it(tmp_
     runs = tmp_path / "runs"
     (runs / "one").mkdir(parents=True)
     killed = KILLED.replace('"spool"', '"mirror"').replace('f"{n}.pt"', 'f"one/{n}.pt"')
-    subprocess.run([sys.executable, "-c", killed, runs / "one"], check=False)
+    starting.run([sys.executable, "-c", killed, runs / "one"])
     mirror = mirrors(str(runs / "one" / "elsewhere"), runs / "two" / "mirror")
     assert mirror.adopt(runs) == 3
     assert mirror.flush(20)

@@ -16,6 +16,8 @@ class Players(Fact):
         self._parameters: dict[int, frozenset[int]] = {}
         self._held: dict[int, frozenset[int]] = {}
         self._calls: list[Forward] = []  # since the last step
+        # (generator, discriminator) -> calls of the second on what the first made: twice on the same, in its own steps; and in those of the first
+        self._rounds: dict[tuple[int, int], list[int]] = {}
         self._roles: dict[tuple[int, int], set[str]] = {}  # (generator, discriminator) -> what was seen
 
     def observe(self, event: Event) -> None:
@@ -35,11 +37,25 @@ class Players(Fact):
         for call in calls:
             if call.source is None or call.source == call.model or not call.grad:
                 continue
+            pair = (call.source, call.model)
+            if self.holds(event.optimizer, call.source) and not self.holds(event.optimizer, call.model):
+                self._rounds.setdefault(pair, [0, 0])[1] += 1
             if self.holds(event.optimizer, call.model) and not self.holds(event.optimizer, call.source):
+                same = [c for c in calls if c.model == call.model and c.fingerprint == call.fingerprint]
+                self._rounds.setdefault(pair, [0, 0])[0] += call.fingerprint is not None and len(same) > 1
                 roles = self._roles.setdefault((call.source, call.model), set())
                 roles.add("judged")
                 if any(c.model == call.model and c.source != call.source and c.grad for c in calls):
                     roles.add("real")
+
+    def unshown(self) -> list[tuple[int, int, int]]:
+        """(generator, discriminator, rounds): each steps in turn on verdicts about what the first makes; in its own step the second is
+        shown the very same samples twice, and never anything else."""
+        return [
+            (*pair, min(rounds))
+            for pair, rounds in self._rounds.items()
+            if min(rounds) and "real" not in self._roles.get(pair, ())
+        ]
 
     def holds(self, optimizer: int, model: int) -> bool:
         return bool(self._held.get(optimizer, frozenset()) & self._parameters.get(model, frozenset()))

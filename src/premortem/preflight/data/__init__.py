@@ -4,6 +4,7 @@ walk.py        all names and sizes           names.py, splits.py   what names sa
 sampling.py    which files are read          readers/              one file for each format
 layout.py      groups, sequences, classes    pairs.py, copies.py, lookalikes.py
 code/          which folders the script will open, from its source
+relations/     what most rows say about the rest, and tables about each other
 data_facts.py  all of that as plain values   checks/               judge them, one file each
 surveying.py   the part of the page; `survey_seen` takes what a rehearsal has seen
 """

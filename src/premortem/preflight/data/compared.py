@@ -80,6 +80,7 @@ def together(tables: Sequence[Table]) -> Table | None:
         times={},
         words={},
         codes={},
+        cells={},
     )
 
 

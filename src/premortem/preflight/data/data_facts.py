@@ -160,6 +160,20 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """A list of names or numbers in a small file: the samples of a split, the classes, the columns to use."""
+
+    path: str
+    key: str  # under which it stands; "" for the file itself
+    values: tuple[str, ...]
+    types: frozenset[str] = frozenset()  # "str", "int", "bool": what its entries are to a program
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}[{self.key}]" if self.key else self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
     """The same content several times in one split."""
 
@@ -179,6 +193,32 @@ class Moved:
     step: int
     here: float  # how well they go together as they are
     there: float  # ... once they are moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A long file of tokens."""
+
+    path: str
+    split: str
+    tokens: int
+    highest: int
+    counts: tuple[int, ...]  # of each token
+    marks: frozenset[int]  # of the passages with the smallest marks
+    repeated: float  # share of passages that have come before in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unruly:
+    """Labels that do not follow their rows, in parts of the data or as a whole, and what puts them right."""
+
+    what: str  # where the labels stand
+    parts: tuple[str, ...]  # which of them; empty for all
+    how: str  # what puts them right
+    here: float  # how often a simple rule is right about them,
+    rest: float  # ... about the others, or once they are put right
+    chance: float
+    column: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +249,16 @@ class Root:
     vocabularies: tuple[Vocabulary, ...] = ()
     weights: tuple[Weights, ...] = ()
     lists: tuple[Listed, ...] = ()
+    entries: tuple[Entries, ...] = ()
+    stems: frozenset[str] = frozenset()  # names of sample files without their endings
+    follows: tuple[Unruly, ...] = ()
+    streams: tuple[Stream, ...] = ()
+    numbers: tuple[
+        tuple[str, str, int], ...
+    ] = ()  # whole numbers in small files: the file, the key, the number
+    uneven_arrays: tuple[
+        tuple[str, int, str, int], ...
+    ] = ()  # two files that belong together, and their rows
     links: tuple[
         tuple[str, str], ...
     ] = ()  # folders that are links, and the folder of this root where they end
@@ -294,6 +344,9 @@ class DataFacts:
     clips: tuple[ClipLength, ...] = ()
     handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
     notes: tuple[str, ...] = ()
+    opened: frozenset[str] = (
+        frozenset()
+    )  # names of files that a run has opened, where it is looked at beside one
     words: frozenset[str] = frozenset()  # texts that stand in the script: names of columns among them
     names: frozenset[str] = frozenset()  # every word of the script's code
     sorts: bool = False  # it takes files in the order of their names
@@ -303,9 +356,15 @@ class DataFacts:
     permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 
     def reads(self, path: str) -> bool:
-        """Whether the script may read this file: it names it, or there is no script."""
+        """Whether the script may read this file: it has opened it, it names it, or there is no script."""
         name = path.rpartition("/")[2]
-        return not self.words or any(name in text or name.rpartition(".")[0] == text for text in self.words)
+        if name in self.opened:
+            return True
+        ending = f".{name.rpartition('.')[2]}"
+        return not self.words or any(
+            name in text or name.rpartition(".")[0] == text or text == ending  # f"load_{year}.csv"
+            for text in self.words
+        )
 
     def uses(self, table: Table, column: str) -> bool:
         """Whether the script may use this column: it names it, or hardly any of the file's (the label, what to drop)."""

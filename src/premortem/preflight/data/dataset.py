@@ -24,11 +24,13 @@ from premortem.preflight.data import (
 )
 from premortem.preflight.data.data_facts import Classes, Look, Root, Stored, Trouble
 from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.relations import partners, ruled, streams
 from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
 from premortem.preflight.project import Tell
 
 _MOST_TEXTS = 64
+_SINGLE = frozenset({"image", "audio", "video"})  # one sample in each file
 
 
 def look_at(
@@ -39,13 +41,15 @@ def look_at(
     only: Iterable[str] | None = None,
     keeps: Sequence[Kept] = (),
     raw: str = "",
+    beside: bool = True,
 ) -> tuple[Root, set[str]]:
-    """The facts of one dataset, and the libraries that were missing for it."""
+    """The facts of one dataset, and the libraries that were missing for it. `beside`: files that a table names may also lie among those that
+    are left out."""
     tree = walk(folder, only)
     chosen = sampling.choose(tree.files)
     samples = sum(file.kind in names.SAMPLES for file in tree.files)
     tell(f"data: {name}: {len(tree.files):,} files listed, {len(chosen):,} are read")
-    around = Around(tree.root, _index(walk(folder) if only else tree), raw)
+    around = Around(tree.root, _index(walk(folder) if only and beside else tree), raw)
     looks, missing = pool.read_all(tree.root, chosen, around)
     unreadable = {path for path, found in looks.items() if any(look.problem for look in found)}
     damage = [
@@ -72,6 +76,11 @@ def look_at(
     ]
     found_tables = [*_tables(every, splitting), *_image_tables(tree, sound)]
     kinds = Counter(file.kind for file in tree.files)
+    bands = {
+        names.stem(path.rpartition("/")[2]): found[0].bands
+        for path, found in sound.items()
+        if found and found[0].bands
+    }
     root = Root(
         name=name,
         files=len(tree.files) + sum(map(len, tree.skipped.values())),
@@ -96,6 +105,12 @@ def look_at(
         vocabularies=tuple(given.vocabularies(tree.root, tree.files)),
         weights=tuple(given.class_weights(tree.root, tree.files)),
         lists=tuple(given.lists(tree.root, tree.files)),
+        entries=tuple(partners.entries(tree.root, tree.files)),
+        stems=frozenset(names.stem(file.name) for file in tree.files if file.kind in _SINGLE),
+        follows=tuple(ruled.unruly(tree, found_tables, bands)),
+        uneven_arrays=tuple(ruled.uneven(tree)),
+        streams=tuple(streams.streams(tree, raw)),
+        numbers=tuple(partners.numbers(tree.root, tree.files)),
         links=tuple(tree.links),
         described=tuple(_described(tree, keeps)),
         stored=tuple(_stored(tree, sound)),

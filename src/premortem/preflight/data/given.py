@@ -126,6 +126,7 @@ def weights_in(
         if isinstance(value, list) and 2 <= len(value) <= 300 and all(is_weight(v) for v in value):
             yield (), tuple(map(float, value))
             return
+    if "weight" in called.lower():
         if (
             isinstance(value, Mapping)
             and 2 <= len(value) <= 300

@@ -8,7 +8,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys("jpg jpeg png bmp gif tif tiff webp ppm pgm".split(), "image"),
     **dict.fromkeys("npy npz".split(), "array"),
     **dict.fromkeys("pt pth safetensors".split(), "tensor"),
-    **dict.fromkeys("csv tsv parquet".split(), "table"),
+    **dict.fromkeys("csv tsv parquet db sqlite sqlite3".split(), "table"),
     **dict.fromkeys("txt json jsonl xml yaml yml".split(), "text"),
     **dict.fromkeys("tar tgz".split(), "tar"),
     "zip": "zip",

@@ -23,6 +23,7 @@ from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed
 
 TITLE = "Data"
+_UNHEARD = {"parquet", "h5", "hdf5", "arrow"}
 _PERMUTES = {"randperm", "permutation", "train_test_split", "random_split", "RandomSampler"}
 
 
@@ -52,6 +53,60 @@ def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> P
         and _samples_in(folder)
     }
     return _part(project, tops(fresh), set(), Opened(), list(_lengths(project, seen)), tell)
+
+
+def survey_opened(project: Project, files: Iterable[str], began: float, tell: Tell) -> Part:
+    """Beside a run: the files that it has opened, and folders of samples of which it has opened some. What was written since it
+    `began` is its own."""
+    older = [path for path in map(Path, files) if _is_older(path, began)]
+    used = [path for path in older if names.kind(path.name) != "tensor" or _holds_samples(path.name)]
+    samples = {path for path in used if _holds_samples(path.name)}
+    found = opened(project)
+    roots: dict[Path, set[str] | None] = {}
+    there = [path.resolve() for path in used]
+    for top in tops({path.resolve() for path in samples}):
+        # images/ beside labels.csv: the folder that holds both.
+        folder = top.parent if any(path.parent == top.parent for path in there) else top
+        below = {path.relative_to(folder).parts[0] for path in there if folder in path.parents}
+        roots[folder] = (roots.get(folder) or set()) | below | _unheard(folder, found)
+    for folder in found.roots:
+        if not any(folder == root or root in folder.parents for root in roots):
+            roots[folder] = _unheard(folder, found)
+    roots = {folder: only for folder, only in roots.items() if only}
+    if not roots:
+        return Part(title=TITLE)
+    return _part(
+        project,
+        roots,
+        set(),
+        Opened(spoken=found.spoken, read=found.read, texts=found.texts),
+        (),
+        tell,
+        frozenset(path.name for path in used),
+    )
+
+
+def _holds_samples(name: str) -> bool:
+    """A file of tensors is a checkpoint, unless it is called after a split."""
+    if names.kind(name) == "tensor":
+        return bool(names.split_of(name))
+    return names.kind(name) in names.SAMPLES or names.suffix(name) == "jsonl"
+
+
+def _unheard(folder: Path, found: Opened) -> set[str]:
+    """Files that libraries open by themselves, where the script's code names them."""
+    try:
+        there = [entry.name for entry in os.scandir(folder) if names.suffix(entry.name) in _UNHEARD]
+    except OSError:
+        return set()
+    return {name for name in there if any(name in text for text in found.texts)}
+
+
+def _is_older(path: Path, began: float) -> bool:
+    try:
+        return path.stat().st_mtime < began
+    except OSError:
+        return False
 
 
 def _lengths(project: Project, seen: Rehearsed) -> Iterator[Length]:
@@ -86,6 +141,7 @@ def _part(
     found: Opened,
     lengths: Iterable[Length],
     tell: Tell,
+    seen: frozenset[str] = frozenset(),
 ) -> Part:
     part = Part(title=TITLE)
     surveyed, missing, endings = [], set[str](), Counter[str]()
@@ -103,8 +159,15 @@ def _part(
             continue
         with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
             warnings.simplefilter("ignore")  # what a decoder thinks of metadata
-            root, lacking = dataset.look_at(path, shown, tell, only=only, keeps=keeps, raw=stored_type(trees))
-        if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
+            root, lacking = dataset.look_at(
+                path, shown, tell, only=only, keeps=keeps, raw=stored_type(trees), beside=not seen
+            )
+        if (
+            not root.samples
+            and path not in named
+            and not seen
+            and (found.spoken.fetches or not is_surely_data(path))
+        ):
             continue
         surveyed.append(root)
         missing |= lacking
@@ -112,11 +175,12 @@ def _part(
     facts = DataFacts(
         roots=tuple(surveyed),
         misses=tuple({miss.wanted: miss for miss in misses}.values()),
-        patterns=tuple(patterns(found.spoken, endings, roots, project.folder)),
+        patterns=() if seen else tuple(patterns(found.spoken, endings, roots, project.folder)),
         lengths=tuple(lengths),
         clips=tuple(found.clips),
         handled=frozenset(found.spoken.handled),
         words=found.texts,
+        opened=seen,
         names=frozenset(
             word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
         ),

@@ -18,6 +18,7 @@ from premortem.profile.sample import MOST_COLUMNS, Row, Sample, mark
 from premortem.profile.weighting import carrying
 
 MOST_ROWS = 50_000
+MOST_CELLS = 1_000_000
 _MOST_CATEGORIES = 300
 _EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})
 _NUMBERS = 0.9  # of the cells, for a column of numbers
@@ -47,6 +48,8 @@ class Table:
     carried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     notations: Mapping[str, Notation] = field(default_factory=dict)  # columns of numbers with commas
     keys: Mapping[str, Keys] = field(default_factory=dict)  # columns by which tables are joined
+    # The cells themselves, of a table that is not too large: for what is asked of several columns or tables at once.
+    cells: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, repr=False)
     series: str = ""  # the dataset that it is a split of
     split: str = ""
 
@@ -103,6 +106,7 @@ def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") 
         keys=keys(cells) if every == 1 else {},
         words=words_in({name: column for name, column in cells.items() if name not in numbers}),
         sample=sample,
+        cells=cells if every == 1 and len(cells) * count <= MOST_CELLS else {},
     )
 
 

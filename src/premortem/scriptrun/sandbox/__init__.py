@@ -93,12 +93,7 @@ def enter(scratch: Path, run: Path, level: int) -> Sandbox:
         raise OSError(errno.ENOSYS, "this is not Linux")
     through = (str(scratch / "shared"), str(scratch / "tmp"))
     if level <= COPY:
-        entered = namespace.enter(str(scratch), str(run), through, level)
-        sandbox = Sandbox(
-            entered.level,
-            Layers(f"/proc/self/fd/{entered.store}", entered.layers),
-            {"layers": Layers.to_json(entered.layers), "refused": entered.refused, "store": "layers"},
-        )
+        sandbox = _entered(str(scratch), str(run), through, level)
     else:
         sandbox = _redirected(scratch, run, level)
     if sandbox.level >= COPY:
@@ -106,6 +101,23 @@ def enter(scratch: Path, run: Path, level: int) -> Sandbox:
         tempfile.tempdir = None
     sandbox.record["level"] = sandbox.level
     return sandbox
+
+
+def enter_again(folder: Path, level: int) -> Sandbox:
+    """A fork of a process inside moves into a sandbox of its own there. `folder` is new, and lies where layers can lie."""
+    if level > USER:
+        raise OSError(errno.ENOSYS, "only a sandbox of overlays can have another one inside")
+    folder.mkdir()
+    return _entered(str(folder), str(folder), (), level)
+
+
+def _entered(scratch: str, run: str, through: tuple[str, ...], level: int) -> Sandbox:
+    entered = namespace.enter(scratch, run, through, level)
+    return Sandbox(
+        entered.level,
+        Layers(f"/proc/self/fd/{entered.store}", entered.layers),
+        {"layers": Layers.to_json(entered.layers), "refused": entered.refused, "store": "layers"},
+    )
 
 
 def _redirected(scratch: Path, run: Path, level: int) -> Sandbox:

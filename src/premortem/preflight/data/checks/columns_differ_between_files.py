@@ -37,7 +37,12 @@ class ColumnsDifferBetweenFiles(Check):
         "columns-differ-between-files",
         "data-scale",
         Severity.WARNING,
-        explains=("columns-differ-between-phases", "train-and-eval-inputs-differ", "column-of-other-rows"),
+        explains=(
+            "labels-follow-in-part",
+            "columns-differ-between-phases",
+            "train-and-eval-inputs-differ",
+            "column-of-other-rows",
+        ),
     )
 
     def look(self, facts: DataFacts) -> Findings:

@@ -33,7 +33,9 @@ class SpelledInTwoWays(Check):
     When the script's code strips its texts, or makes them small, and below five rows of a spelling.
     """
 
-    card = Card("PM620", "spelled-in-two-ways", "data-labels", Severity.WARNING)
+    card = Card(
+        "PM620", "spelled-in-two-ways", "data-labels", Severity.WARNING, explains=("labels-follow-in-part",)
+    )
 
     def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:

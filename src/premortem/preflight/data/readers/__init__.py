@@ -18,6 +18,7 @@ from premortem.preflight.data.readers import (
     image,
     parquet,
     raw,
+    sqlite,
     tar,
     tensor,
     text,
@@ -38,6 +39,7 @@ ALL: tuple[ModuleType, ...] = (
     audio,
     text,
     raw,
+    sqlite,
 )
 BY_SUFFIX: dict[str, ModuleType] = {suffix: reader for reader in ALL for suffix in reader.SUFFIXES}
 

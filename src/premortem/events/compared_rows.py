@@ -1,0 +1,52 @@
+"""The rows of a loss: what is compared with what, row by row."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from premortem.events.base import Event
+
+
+class Strangers(NamedTuple):
+    """Rows of a batch whose targets stand in other rows of their array than their inputs do in theirs."""
+
+    inputs: str  # the names of both arrays, as the script calls them
+    targets: str
+    length: int  # of both
+    row: int  # of the batch, the first one that shows it
+    input_row: int
+    target_row: int
+
+
+class Promise(NamedTuple):
+    """A target that is a reward plus a factor times the value of what comes next: target = r + c * q, row by row."""
+
+    factor: float
+    reward: str  # as the script calls it; "" where the target is made without one
+    flag: str  # what says that an episode has ended; "" where the script has nothing of that name
+    ended: int  # rows that it marks, and whose next value is not 0
+    counted: (
+        str  # rows whose next value is part of their target: "all", "ended", "going on"; or "one for all"
+    )
+    same_state: bool = False  # the next value is that of the very state that is judged
+
+
+@dataclass(slots=True, kw_only=True)
+class RowsCompared(Event):
+    """Audit gear: a loss of the training was looked at row by row (probes/compared_rows.py)."""
+
+    fn: str
+    rows: int
+    # Shapes of the scores and of the targets whose rows come in different orders.
+    turned: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    # In a symmetric matrix of similarities, what the row itself is in its own row: "rival", "answer", "twin" (the answer is the same row once more) or "".
+    itself: str = ""
+    alike: bool = False  # every row of all that the model was given is the same, and the targets differ
+    window: str = ""  # the target is, number for number, this value of the window that the model sees
+    promise: Promise | None = None
+    strangers: Strangers | None = None
+    paired: bool = False  # inputs and targets were found in their arrays, in the same rows
+    crossed: tuple[int, int] | None = (
+        None  # the dimensions over which scores and targets of `kl_div` sum to one
+    )
+    # Of a whole set with masks for its parts: a mask that is called validation or test, and how many of its rows are trained on.
+    held_out: tuple[str, int] | None = None

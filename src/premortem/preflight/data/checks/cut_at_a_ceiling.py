@@ -1,0 +1,97 @@
+from typing import Any
+
+from premortem.amounts import share
+from premortem.preflight.data.checks.another_unit_in_a_part import alike
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations import columns
+from premortem.preflight.unit import Card, Check, Findings, Severity
+
+_MANY = 0.25  # of the rows at one end, where nothing else says that it is one
+_SOME = 0.05  # ... where another file goes beyond it
+_TIMES = 8.0  # as many as another value has
+_NATURAL = frozenset({0.0, 1.0, -1.0, 10.0, 100.0, 255.0})  # ends that are meant
+
+
+class CutAtACeiling(Check):
+    """A column ends at one value, at which a large part of its rows lies.
+
+    ## Why it matters
+    Everything beyond is one number. What the column was to tell apart there is gone, and a target that ends so cannot be predicted.
+
+    ## Usual causes
+    A meter at the end of its range; a type that holds no larger number; ages and incomes that were cut for privacy.
+
+    ## What to do
+    Ask for the uncut column, or mark the rows at the end.
+
+    ## When it stays silent
+    At 0, 1, 10, 100 and 255, which are ends by nature; below a quarter of the rows, or five percent where another file goes beyond.
+    """
+
+    card = Card("PM706", "cut-at-a-ceiling", "data-scale", Severity.WARNING)
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            seen: set[str] = set()
+            for first, second in alike(root.tables):
+                one, two = columns.measured(first), columns.measured(second)
+                for name in [n for n in one if n in two and facts.uses(second, n)]:
+                    for table, here, other, there in ((first, one, second, two), (second, two, first, one)):
+                        found = end(here[name], _SOME)
+                        if found is None or name in seen:
+                            continue
+                        value, number, of, high = found
+                        beyond = int((there[name] > value).sum() if high else (there[name] < value).sum())
+                        if beyond >= _SOME * len(there[name]):
+                            seen.add(name)
+                            yield self.finding(
+                                f"`{shown(root.name)}`: `{shown(name)}` of `{shown(table.shown)}` ends at {value:g}, where {number:,} of {of:,} rows lie "
+                                f"({share(number, of)}); in `{shown(other.shown)}` {beyond:,} rows go beyond it",
+                                cause="The values of one file were cut: a meter at the end of its range, or a type that holds no larger number.",
+                                remedy="Ask for the uncut column, or mark these rows.",
+                                file=shown(table.path),
+                                column=name,
+                                value=value,
+                            )
+            for table in (t for t in root.tables if t.cells and "=" not in t.part):
+                for name, values in columns.measured(table).items():
+                    found = end(values, _MANY) if facts.uses(table, name) and name not in seen else None
+                    if found is not None:
+                        value, number, of, _ = found
+                        seen.add(name)
+                        yield self.finding(
+                            f"`{shown(root.name)}`: `{shown(name)}` of `{shown(table.shown)}` ends at {value:g}, where {number:,} of {of:,} rows lie "
+                            f"({share(number, of)}), and the values before it come one by one",
+                            cause="All that lies beyond was set to this value.",
+                            remedy="Ask for the uncut column, or mark these rows.",
+                            file=shown(table.path),
+                            column=name,
+                            value=value,
+                        )
+
+
+def end(values: Any, least: float) -> tuple[float, int, int, bool] | None:
+    """The end at which that part of the rows lies: its value, rows there, rows in all, and whether it is the upper one."""
+    import numpy as np
+
+    made = values[np.isfinite(values)]
+    if len(made) < 100:
+        return None
+    found, counts = np.unique(made, return_counts=True)
+    if len(found) < columns.VARIED:
+        return None
+    usual = float(np.quantile(counts[1:-1], 0.9))
+    for at, high in ((-1, True), (0, False)):
+        value, number = float(found[at]), int(counts[at])
+        nearest = abs(found[at] - found[at - 1 if high else 1])
+        spread = float(found[-2] - found[1])
+        if (
+            value in _NATURAL
+            or number < least * len(made)
+            or number < _TIMES * usual
+            or nearest > 0.2 * spread
+        ):
+            continue
+        return value, number, len(made), high
+    return None

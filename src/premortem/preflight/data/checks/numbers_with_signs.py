@@ -1,0 +1,58 @@
+import re
+
+from premortem.amounts import is_number, share
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Card, Check, Findings, Severity
+
+_SIGNED = re.compile(r"^[^\d\s+\-.,]{1,4}\s?[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s?[^\d\s.,]{1,4}$")
+_PLAIN = 0.3  # of the cells are numbers as they are,
+_SOME = 0.02  # ... and so many have a sign or a unit
+_TYPES = re.compile(r"^\d+[a-z]$", re.IGNORECASE)  # 3a is the number of a house
+
+
+class NumbersWithSigns(Check):
+    """A column of numbers has a currency, a unit or a percent sign in a part of its rows.
+
+    ## Why it matters
+    Code that turns what it cannot read into 0 or NaN takes these rows for nothing, and code that removes the sign takes percent for
+    shares and kilograms for grams.
+
+    ## Usual causes
+    A form that people fill in; two exports put together.
+
+    ## What to do
+    Take the sign off where the file is read, convert by it, and stop at a cell that is no number then.
+
+    ## When it stays silent
+    When all cells have one, below two percent of them, and for numbers followed by one letter, which name things.
+    """
+
+    card = Card("PM714", "numbers-with-signs", "data-scale", Severity.WARNING)
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            for table in (t for t in root.tables if t.cells and "=" not in t.part):
+                for column, cells in table.cells.items():
+                    if not facts.uses(table, column):
+                        continue
+                    odd = [
+                        c
+                        for c in cells
+                        if not is_number(c) and _SIGNED.match(c.strip()) and not _TYPES.match(c.strip())
+                    ]
+                    plain = sum(map(is_number, cells)) if odd else 0
+                    if (
+                        len(odd) >= max(5, _SOME * len(cells))
+                        and plain >= _PLAIN * len(cells)
+                        and plain + len(odd) >= 0.9 * len(cells)
+                    ):
+                        yield self.finding(
+                            f"`{shown(root.name)}`: {len(odd):,} of {len(cells):,} cells of `{shown(column)}` in `{shown(table.shown)}` ({share(len(odd), len(cells))}) are "
+                            f"written with a sign or a unit, such as `{shown(odd[0])}`; the others are plain numbers",
+                            cause="The rows come from two sources, and one of them writes what the number means into the cell.",
+                            remedy="Take the sign off where the file is read, and convert by it.",
+                            file=shown(table.path),
+                            column=column,
+                            rows=len(odd),
+                        )

@@ -1,0 +1,145 @@
+from collections.abc import Iterator
+from itertools import combinations
+
+from premortem.amounts import share
+from premortem.preflight.data.cells import is_key
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations import columns, order
+from premortem.preflight.data.tables import Table
+from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+
+_AGAIN = 0.03  # of the rows
+
+
+class PassageComesAgain(Check):
+    """Rows that should be measured once come a second time: a key that names each row, or a long passage of measurements.
+
+    ## Why it matters
+    What was imported twice counts twice, in sums, in means and in the loss; and where rows are divided afterwards, the same row is
+    trained on and judged. A passage that was copied to another time is a measurement that nothing belongs to.
+
+    ## Usual causes
+    An import that ran twice; a gap that was filled with the weeks before it; a file of the wrong year under a new name.
+
+    ## What to do
+    Drop the second copy, by the key that names a row.
+
+    ## When it stays silent
+    When keys repeat by nature, when a passage comes more than three times (a rhythm), and below three percent of the rows.
+    """
+
+    card = Card(
+        "PM619", "passage-comes-again", "data-order", Severity.WARNING, explains=("copies-within-split",)
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            tables = [t for t in root.tables if t.cells and "=" not in t.part]
+            seen: set[str] = set()
+            for table in tables:
+                found = self._rows(root, table) or self._passage(facts, root, table)
+                if found is not None:
+                    seen.add(table.shown)
+                    yield found
+            for first, second in combinations(tables, 2):
+                if first.shown not in seen and second.shown not in seen and first.path != second.path:
+                    yield from self._between(facts, root, first, second)
+
+    def _rows(self, root: Root, table: Table) -> Finding | None:
+        """Whole rows, with the key that names each of the others."""
+        rows = list(zip(*table.cells.values(), strict=True))
+        own = list(dict.fromkeys(rows))
+        number = len(rows) - len(own)
+        if number < max(5, _AGAIN * len(rows)):
+            return None
+        name = next(naming(table, own), None)
+        if name is None:
+            return None
+        return self.finding(
+            f"`{shown(root.name)}`: {number:,} of {len(rows):,} rows of `{shown(table.shown)}` ({share(number, len(rows))}) come again whole, with their "
+            f"{name}, which each other row has to itself",
+            cause="The rows were imported twice.",
+            remedy="Keep the first of them.",
+            file=shown(table.path),
+            rows=number,
+        )
+
+    def _passage(self, facts: DataFacts, root: Root, table: Table) -> Finding | None:
+        for column, values in columns.measured(table).items():
+            found = order.again(values) if facts.uses(table, column) else None
+            if found is not None:
+                return self.finding(
+                    f"`{shown(root.name)}`: {found.rows:,} values of `{shown(column)}` in `{shown(table.shown)}` are those of another passage: from row "
+                    f"{found.second:,} on they repeat rows {found.first:,} and following",
+                    cause="A stretch of the file was copied to another time.",
+                    remedy="Leave the copy out, or mark it as missing.",
+                    file=shown(table.path),
+                    column=column,
+                    rows=found.rows,
+                )
+        return self._things(root, table)
+
+    def _things(self, root: Root, table: Table) -> Finding | None:
+        """Rows that agree in all that was measured, under two names."""
+        made = columns.measured(table)
+        keys = [name for name in table.cells if is_key(name)]
+        if len(made) < 3 or not keys:
+            return None
+        rest = [cells for name, cells in table.cells.items() if name not in keys]
+        rows = list(zip(*rest, strict=True))
+        number = len(rows) - len(set(rows))
+        if number < max(5, _AGAIN * len(rows)):
+            return None
+        first: dict[tuple[str, ...], int] = {}
+        pairs = [(first[row], at) for at, row in enumerate(rows) if first.setdefault(row, at) != at]
+        a, b = pairs[0]
+        one, two = (table.cells[keys[0]][at] for at in (a, b))
+        if one == two:
+            return None
+        return self.finding(
+            f"`{shown(root.name)}`: {number:,} of {len(rows):,} rows of `{shown(table.shown)}` ({share(number, len(rows))}) are copies of another row in "
+            f"all that was measured, under another `{shown(keys[0])}` (`{shown(one)}` and `{shown(two)}`)",
+            cause="The same rows were imported under new keys: divided by the key, they are trained on and judged.",
+            remedy="Keep one of them, or divide by what is in the row.",
+            file=shown(table.path),
+            rows=number,
+        )
+
+    def _between(self, facts: DataFacts, root: Root, first: Table, second: Table) -> Findings:
+        if not first.times or not second.times or set(first.times) != set(second.times):
+            return
+        one, two = columns.measured(first), columns.measured(second)
+        for column in [name for name in one if name in two and facts.uses(second, name)]:
+            found = order.shared(one[column], two[column])
+            if found is None or same_times(first, second, found):
+                continue
+            yield self.finding(
+                f"`{shown(root.name)}`: {found.rows:,} values of `{shown(column)}` in `{shown(second.shown)}` are those of `{shown(first.shown)}`, at other "
+                "times",
+                cause="One of the files has the measurements of the other under new times.",
+                remedy="Export the file again.",
+                file=shown(second.path),
+                column=column,
+                rows=found.rows,
+            )
+            return
+
+
+def naming(table: Table, rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """The key, or the key and the time, that each row has to itself once copies are gone."""
+    names = list(table.cells)
+    keys = [name for name in names if is_key(name)]
+    for name in keys:
+        if len({row[names.index(name)] for row in rows}) == len(rows):
+            yield f"`{shown(name)}`"
+    for key in keys:
+        for time in table.times:
+            if len({(row[names.index(key)], row[names.index(time)]) for row in rows}) == len(rows):
+                yield f"`{shown(key)}` and `{shown(time)}`"
+
+
+def same_times(first: Table, second: Table, found: order.Again) -> bool:
+    """Whether both passages are of the same time: then one file is a part of the other."""
+    time = next(iter(first.times))
+    return first.cells[time][found.first] == second.cells[time][found.second]

@@ -1,0 +1,50 @@
+import re
+
+from premortem.amounts import share
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Card, Check, Findings, Severity
+
+_SIZE = re.compile(r"vocab|n_?tokens?_?types|num_?embeddings")
+
+
+class TokensBeyondTheVocabulary(Check):
+    """A file of tokens has numbers that its vocabulary does not have.
+
+    ## Why it matters
+    An embedding stops at such a number, unless the script clips it or counts it as unknown: then many words become one.
+
+    ## Usual causes
+    Tokens of another tokenizer; a description that was written for an earlier vocabulary.
+
+    ## What to do
+    Tokenise again, or write the size of the vocabulary that was used.
+
+    ## When it stays silent
+    When the script does not read the file with the size, and when several sizes are given.
+    """
+
+    card = Card("PM709", "tokens-beyond-the-vocabulary", "data-labels", Severity.WARNING)
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            sizes = {
+                (path, key, value)
+                for path, key, value in root.numbers
+                if _SIZE.search(key.lower()) and value > 1 and facts.reads(path)
+            }
+            if len(sizes) != 1:
+                continue
+            path, key, size = sizes.pop()
+            for stream in root.streams:
+                beyond = sum(stream.counts[size:])
+                if beyond and facts.reads(stream.path):
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {beyond:,} of {sum(stream.counts):,} tokens of `{shown(stream.path)}` ({share(beyond, sum(stream.counts))}) are "
+                        f"beyond the vocabulary: they go up to {stream.highest:,}, and `{shown(key)}` in `{shown(path)}` is {size:,}",
+                        cause="The tokens were made with another vocabulary than the one that is described.",
+                        remedy="Tokenise again, or write down the size of the vocabulary that was used.",
+                        file=shown(stream.path),
+                        highest=stream.highest,
+                        size=size,
+                    )

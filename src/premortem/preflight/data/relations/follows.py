@@ -1,0 +1,159 @@
+"""Whether labels follow their rows in each part of the data: a straight rule is learnt from the others and asked about the part.
+
+Where the rule is right about all parts but a few, the labels of these few are numbered otherwise, moved by a row, or belong to other
+rows; which of these is an experiment, too.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_FEWEST = 60  # rows of a part
+_MOST_ROWS = 20_000
+_ENOUGH = 200  # rows
+_CHANCE = 4.0  # standard errors
+_EVEN = 0.8  # of the rows, at most, are of one class
+_MOST_CLASSES = 30
+_GOOD = 0.3  # of the way from chance to certainty: what the rule is worth among the others
+_BAD = 0.25  # of that, or less, is left in the part
+_CLEARLY = 0.6  # of it comes back once the labels are put right
+
+
+class Unfollowed(NamedTuple):
+    parts: tuple[int, ...]
+    how: str  # "" where it is not known
+    here: float  # how often the rule is right about these parts,
+    rest: float  # ... about the others,
+    put_right: float  # ... and about these parts, once they are put right
+    chance: float
+
+
+def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
+    """Of parts (n, columns) with labels (n) as whole numbers from 0 on."""
+    import numpy as np
+
+    used = [at for at, y in enumerate(labels) if len(y) >= _FEWEST]
+    if len(used) < 3 or sum(len(labels[at]) for at in used) > _MOST_ROWS:
+        return None
+    classes = int(max(labels[at].max() for at in used)) + 1
+    if not 2 <= classes <= _MOST_CLASSES:
+        return None
+    whole = np.concatenate([rows[at] for at in used])
+    mean, spread = whole.mean(0), whole.std(0)
+    alive = spread > 0
+    made = {at: wide((rows[at][:, alive] - mean[alive]) / spread[alive], np) for at in used}
+    chance = max(float((np.concatenate([labels[at] for at in used]) == k).mean()) for k in range(classes))
+    if chance > _EVEN:
+        return None  # one class is nearly all there is: a rule says little
+    scores = {
+        at: right(made[at], labels[at], rule(made, labels, [o for o in used if o != at], classes, np), np)
+        for at in used
+    }
+    # Parts that are wrong spoil the rule of the others: it is learnt once more from those that are well understood.
+    ranked = sorted(used, key=lambda at: -scores[at])
+    good = ranked[: max(2, len(used) // 2)]
+    for _ in range(3):
+        known = {at: rule(made, labels, [o for o in good if o != at], classes, np) for at in used}
+        scores = {at: right(made[at], labels[at], known[at], np) for at in used}
+        best = sorted(scores[at] for at in good)[len(good) // 2]
+        good = [at for at in used if scores[at] - chance >= 0.6 * (best - chance)]
+        if len(good) < 2:
+            return None
+    worth = float(np.mean([scores[at] for at in good])) - chance
+    bad = [at for at in used if scores[at] - chance <= _BAD * worth]
+    if not bad or worth < _GOOD * (1 - chance) or len(bad) + len(good) < len(used) or len(bad) > len(good):
+        return None
+    weights = rule(made, labels, good, classes, np)
+    found = named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
+    if found.how:
+        return found
+    # Where no change puts them right, they belong to other rows: then nothing can be learnt from these parts alone, either. A part of
+    # another kind has rules of its own.
+    own = [crossed(made[at], labels[at], classes, np) for at in bad]
+    guessed = [float(np.bincount(labels[at]).max() / len(labels[at])) for at in bad]
+    blind = float(np.mean(own)) - float(np.mean(guessed)) <= _BAD * worth
+    return found if blind and len(bad) < len(good) else None
+
+
+def wide(x: Any, np: Any) -> Any:
+    """With a constant; and with squares where there are few columns."""
+    squares = [x**2] if x.shape[1] <= 24 else []
+    return np.concatenate([x, *squares, np.ones((len(x), 1))], axis=1)
+
+
+def rule(made: Any, labels: Any, parts: Sequence[int], classes: int, np: Any) -> Any:
+    x = np.concatenate([made[at] for at in parts])
+    y = np.eye(classes)[np.concatenate([labels[at] for at in parts])]
+    return np.linalg.solve(x.T @ x + 1e-2 * len(x) * np.eye(x.shape[1]), x.T @ y)
+
+
+def right(x: Any, y: Any, weights: Any, np: Any) -> float:
+    return float(((x @ weights).argmax(1) == y).mean())
+
+
+def named(
+    bad: Sequence[int],
+    made: Any,
+    labels: Any,
+    weights: Any,
+    scores: Any,
+    rest: float,
+    chance: float,
+    classes: int,
+    np: Any,
+) -> Unfollowed:
+    """Which change puts them right."""
+    here = float(np.mean([scores[at] for at in bad]))
+    guessed = {at: (made[at] @ weights).argmax(1) for at in bad}
+    tries: dict[str, float] = {}
+    for step in (-1, 1):
+        tries[f"moved by one row ({step:+d})"] = float(
+            np.mean([(np.roll(labels[at], step) == guessed[at]).mean() for at in bad])
+        )
+    table = np.zeros((classes, classes))
+    for at in bad:
+        np.add.at(table, (labels[at], guessed[at]), 1)
+    target = table.argmax(1)
+    if len(set(target.tolist())) == classes and target.tolist() != list(range(classes)):
+        shown = ", ".join(f"{a} for {b}" for a, b in enumerate(target.tolist()) if a != b)
+        tries[f"numbered otherwise ({shown})"] = float(
+            np.mean([(target[labels[at]] == guessed[at]).mean() for at in bad])
+        )
+    how, score = max(tries.items(), key=lambda pair: pair[1], default=("", 0.0))
+    clear = score - chance >= _CLEARLY * (rest - chance)
+    return Unfollowed(tuple(bad), how if clear else "", here, rest, score if clear else here, chance)
+
+
+def reordered(rows: Any, labels: Any, orders: Mapping[str, Any]) -> tuple[str, float, float, float] | None:
+    """An order of the rows in which labels follow them, where they do not as they stand: its name, how often a straight rule is right as
+    they stand and in that order, and by chance. `orders`: for each name the places from which rows are taken."""
+    import numpy as np
+
+    if len(labels) < _ENOUGH or len(labels) > _MOST_ROWS:
+        return None
+    classes = int(labels.max()) + 1
+    if not 2 <= classes <= _MOST_CLASSES:
+        return None
+    spread = rows.std(0)
+    made = wide((rows[:, spread > 0] - rows.mean(0)[spread > 0]) / spread[spread > 0], np)
+    chance = max(float((labels == k).mean()) for k in range(classes))
+    error = float(np.sqrt(chance * (1 - chance) / len(labels)))
+    here = crossed(made, labels, classes, np)
+    if here > chance + max(_CHANCE * error, 0.1 * (1 - chance)):
+        return None
+    tried = {name: crossed(made[order], labels, classes, np) for name, order in orders.items()}
+    how, there = max(tried.items(), key=lambda pair: pair[1], default=("", 0.0))
+    others = [score for name, score in tried.items() if name != how]
+    clear = chance + max(3 * _CHANCE * error, 0.2 * (1 - chance))
+    if there < clear or max(others, default=0.0) > chance + 0.7 * (there - chance):
+        return None
+    return how, here, there, chance
+
+
+def crossed(made: Any, labels: Any, classes: int, np: Any) -> float:
+    """How often a rule of one half is right about the other."""
+    odd = np.arange(len(labels)) % 2 == 1
+    scores = []
+    for train in (odd, ~odd):
+        weights = rule({0: made[train]}, {0: labels[train]}, [0], classes, np)
+        scores.append(right(made[~train], labels[~train], weights, np))
+    return float(np.mean(scores))

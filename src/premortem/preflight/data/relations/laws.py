@@ -1,0 +1,144 @@
+"""Laws between the columns of one row: one lies above the other, one is the sum or the difference of others. Where a law holds in most rows
+and breaks in a part, the part is wrong; where it holds nowhere, there is none."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+from typing import Any, NamedTuple
+
+_HOLDS = 0.4  # of the rows, exactly: chance is asked for, too
+_LESS = 0.45  # of the rows have two columns exchanged, at most
+_BREAKS = 0.02
+_CLEAR = 0.98  # of the other rows, where those that break it are left out: a law, and no habit
+_APART = 1.0  # spreads between two columns of which one lies above the other
+_BACK = 0.5  # spreads: once they are exchanged, the rows lie where the others do
+_BETWEEN = 0.02  # of the rows lie between the two orders
+_MOST_COLUMNS = 14
+_FEWEST = 200  # rows
+
+
+class Exchanged(NamedTuple):
+    first: str
+    second: str
+    rows: int
+    of: int
+
+
+class Broken(NamedTuple):
+    column: str
+    law: str
+    rows: int
+    of: int
+    begin: int  # the first row that breaks it
+
+
+def exchanged(columns: Mapping[str, Any]) -> Iterator[Exchanged]:
+    """Rows in which two columns stand in each other's place."""
+    import numpy as np
+
+    for one, two in combinations(list(columns)[:_MOST_COLUMNS], 2):
+        a, b = columns[one], columns[two]
+        finite = np.isfinite(a) & np.isfinite(b)
+        if finite.sum() < _FEWEST:
+            continue
+        a, b = a[finite], b[finite]
+        above = a > b
+        share = float(above.mean())
+        if share < 0.5:
+            a, b, above, share = b, a, ~above & (a != b), float((b > a).mean())
+        below = ~above & (a != b)
+        number = int(below.sum())
+        if not (_BREAKS <= number / len(a) <= _LESS) or number < 20:
+            continue
+        spread_a, spread_b = a[above].std(), b[above].std()
+        if min(spread_a, spread_b) <= 0:
+            continue
+        gap = abs(np.median(a[above]) - np.median(b[above]))
+        if gap < _APART * max(spread_a, spread_b):
+            continue
+        # A law: rows that keep it stay away from equality, and so do those that break it.
+        distance = np.abs(a - b)
+        if (distance < 0.25 * np.median(distance)).mean() > _BETWEEN:
+            continue  # one heap about equality, of which each row lies on one side
+        if np.quantile(distance[below], 0.1) < 0.5 * np.quantile(distance[above], 0.1):
+            continue
+        near = (
+            abs(np.median(b[below]) - np.median(a[above])) < _BACK * spread_a
+            and abs(np.median(a[below]) - np.median(b[above])) < _BACK * spread_b
+        )
+        if near:
+            yield Exchanged(one, two, number, len(a))
+
+
+def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
+    """c = a + b, a - b, a x b; a total of all columns that share its ending; exact up to rounding in most rows, and not in a part."""
+    names = list(columns)[:_MOST_COLUMNS]
+    seen: set[str] = set()
+    for total, parts in sums(names):
+        terms = [columns[part] for part in parts]
+        found = judged(total, " + ".join(parts), columns[total], sum(terms), terms)
+        if found is not None and total not in seen:
+            seen.add(total)
+            yield found
+    for one, two in permutations(names, 2):
+        for total in names:
+            if total in (one, two) or total in seen:
+                continue
+            a, b, c = columns[one], columns[two], columns[total]
+            tried = [(f"{one} - {two}", a - b)]
+            if one < two:
+                tried += [(f"{one} + {two}", a + b), (f"{one} x {two}", a * b)]
+            for law, made in tried:
+                found = judged(total, law, c, made, (a, b))
+                if found is not None:
+                    seen |= {total, one, two}
+                    yield found
+                    break
+
+
+def sums(names: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """`total_cost` beside `ward_cost`, `lab_cost`, ..."""
+    for name in names:
+        words = set(name.lower().replace("-", "_").split("_"))
+        if words & {"total", "sum", "all", "gross"}:
+            rest = words - {"total", "sum", "all", "gross"}
+            parts = [n for n in names if n != name and rest and rest <= set(n.lower().split("_"))]
+            if len(parts) >= 2:
+                yield name, parts
+
+
+def judged(column: str, law: str, here: Any, made: Any, terms: Sequence[Any]) -> Broken | None:
+    import numpy as np
+
+    finite = np.isfinite(here) & np.isfinite(made)
+    if finite.sum() < _FEWEST or not here[finite].std():
+        return None
+    step = rounding(here[finite])
+    # Whole numbers are exact; others may have been rounded before and after they were added.
+    tolerance = (1.6 * step if step < 1 else 0.01) + 1e-9 * np.abs(here)
+    kept = np.abs(here - made) <= tolerance
+    share = float(kept[finite].mean())
+    if not _HOLDS <= share <= 1 - _BREAKS:
+        return None
+    for term in terms:  # adding nothing, or multiplying by one, keeps any law
+        values, counts = np.unique(term[finite], return_counts=True)
+        telling = finite & (term != values[np.argmax(counts)])
+        if telling.sum() < 50 or kept[telling].mean() < _HOLDS:
+            return None
+    # Whole numbers meet by chance: how often do rows that belong to others keep it?
+    order = np.roll(np.flatnonzero(finite), len(here) // 3 + 1)
+    chance = float((np.abs(here[finite] - made[order]) <= tolerance[finite]).mean())
+    if share < 4 * chance + 0.1:
+        return None
+    wrong = np.flatnonzero(finite & ~kept)
+    return Broken(column, law, len(wrong), int(finite.sum()), int(wrong[0]))
+
+
+def rounding(values: Any) -> float:
+    """The step in which the numbers are written: 1, 0.1, 0.01, ..."""
+    import numpy as np
+
+    some = values[:200]
+    for digits in range(5):
+        if np.allclose(some, np.round(some, digits), rtol=0, atol=10.0 ** -(digits + 4)):
+            return 10.0**-digits
+    return 1e-5

@@ -1,0 +1,226 @@
+"""A loss of the training, row by row: is what is compared of the same row, and is there anything to compare?
+
+    logits.transpose(0, 1).reshape(-1, V), targets.reshape(-1)     the rows come in different orders
+    model(x[order]), y[i:j]                                        the target of another sample
+    z @ z.T with targets off the diagonal                          each row is its own strongest rival
+    r + gamma * q_next                                             the next value of episodes that have ended
+
+What the script's own variables hold (`user_frames`) is compared number for number: an order, a row or a sum is found only
+where all numbers agree. In audited steps only, and a few times for each line. All that was found is one event.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections import Counter
+from typing import Any
+
+import torch
+
+from premortem.events import Forward, RowsCompared, Site
+from premortem.probes.frame_variables import variables
+from premortem.probes.held_out_rows import held_out
+from premortem.probes.loop_counters import user_frames
+from premortem.probes.model_registry import Model
+from premortem.probes.modules import Models
+from premortem.probes.promises import promise_of
+from premortem.probes.row_origins import Arrays, strangers_among
+from premortem.probes.session import Session, tensors_in
+
+_LOOKS = 6  # at one line
+_LARGE = 1 << 22  # elements that are compared
+_FEW = 8  # rows: with fewer, anything may be alike by chance
+_FRAMES = 3  # innermost ones of the user's
+_VALUES = 64  # variables of one frame
+_EXACT = 1e-5  # of the largest number: what two ways of rounding may differ by in float32
+_SUMS = 1e-3  # how far a sum of probabilities may be from one
+_SQUARES = ("cross_entropy", "nll_loss")
+
+
+class ComparedRows:
+    def __init__(self, session: Session, models: Models) -> None:
+        self.session = session
+        self.models = models
+        self._looks: Counter[Site | None] = Counter()
+        self._arrays = Arrays()
+        self._inputs: list[weakref.ref[torch.Tensor]] = []  # of the last root that ran with gradients
+        self._asked: list[weakref.ref[torch.Tensor]] = []  # of the last root that ran without
+        self._best: list[
+            torch.Tensor
+        ] = []  # the largest of each row that roots without gradients gave in this step
+        self._outputs: list[weakref.ref[torch.Tensor]] = []
+
+    def install(self) -> None:
+        self.models.on_call.append(self._called)
+        self.models.on_answer.append(self._answered)
+
+    def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
+        given = [weakref.ref(tensor) for tensor in inputs]
+        if grad:
+            self._inputs = given
+        else:
+            self._asked = given
+
+    def _answered(self, event: Forward, result: Any) -> None:
+        """A root has run, in an audited step."""
+        found = [t for t in tensors_in(result, 2) if t.is_floating_point() and t.numel() <= _LARGE]
+        if event.tracked:
+            self._outputs = [weakref.ref(t) for t in found]
+        else:
+            self._best = [
+                *self._best[-3:],
+                *(t.detach().amax(1) for t in found if t.dim() == 2 and 1 < t.shape[1] <= 256),
+            ]
+
+    def compared(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, at: Site | None) -> None:
+        if not given.requires_grad or wanted.requires_grad or self._looks[at] >= _LOOKS:
+            return
+        plain = all(
+            t.layout == torch.strided and t.device.type == "cpu" and 1 < t.numel() <= _LARGE and t.dim()
+            for t in (given, wanted)
+        )
+        if not plain or given.is_complex():
+            return
+        self._looks[at] += 1
+        given, wanted = given.detach(), wanted.detach()
+        frames = [variables(frame) for frame, _ in zip(user_frames(), range(_FRAMES), strict=False)]
+        named = [(n, t) for own in frames for n, t in list(own.items())[:_VALUES] if _is_plain(t)]
+        inputs = [t for each in self._inputs if (t := each()) is not None]
+        rows = wanted.shape[0]
+        event = RowsCompared(step=self.session.step, at=at, fn=fn, rows=rows)
+        event.turned = self._turned(given, wanted, [t for _, t in named])
+        event.crossed = crossed(given, wanted) if fn == "kl_div" else None
+        event.held_out = held_out(wanted, frames)
+        event.itself = itself(given, wanted) if fn in _SQUARES else ""
+        if rows >= _FEW and len(inputs) == len(self._inputs):
+            event.alike = _all_alike(inputs, wanted)
+            event.window = _window(inputs, wanted)
+        event.promise = promise_of(wanted, named, self._best)
+        if event.promise is not None:
+            asked = [t for each in self._asked if (t := each()) is not None]
+            event.promise = event.promise._replace(same_state=_same(inputs, asked))
+        self._best = []
+        if len(inputs) == 1 and rows >= _FEW and not event.alike:
+            event.strangers, event.paired = strangers_among(inputs[0], wanted, self._arrays.of(frames, rows))
+        self.session.emit(event)
+
+    def _turned(
+        self, given: torch.Tensor, wanted: torch.Tensor, held: list[torch.Tensor]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Scores of (samples, places, classes) and targets of (samples, places), joined to rows in different orders."""
+        if given.dim() != 2 or wanted.dim() != 1 or given.shape[0] != wanted.shape[0]:
+            return None
+        held = [*held, *(t.detach() for each in self._outputs if (t := each()) is not None)]
+        scores = [
+            t for t in held if t.dim() == 3 and t.numel() == given.numel() and t.shape[2] == given.shape[1]
+        ]
+        targets = [
+            t for t in held if t.dim() == 2 and t.numel() == wanted.numel() and t.dtype == wanted.dtype
+        ]
+        found = None
+        for score in scores:
+            for target in targets:
+                first, second = order_of(given, score), order_of(wanted, target)
+                samples, places = score.shape[:2]
+                if not first or not second or samples == places or min(samples, places) < 2:
+                    continue
+                alike = tuple(target.shape) == (samples, places)
+                if not alike and tuple(target.shape) != (places, samples):
+                    continue
+                if alike == (first == second):
+                    return None  # so they do belong together
+                found = tuple(score.shape), tuple(target.shape)
+        return found
+
+
+def order_of(flat: torch.Tensor, source: torch.Tensor) -> str:
+    """How the rows of `flat` were taken from the first two dimensions of `source`; "" where that is not clear."""
+    straight = torch.equal(flat, source.detach().reshape(flat.shape))
+    turned = torch.equal(flat, source.detach().transpose(0, 1).reshape(flat.shape))
+    return "" if straight == turned else "straight" if straight else "turned"
+
+
+def itself(given: torch.Tensor, wanted: torch.Tensor) -> str:
+    """What the row itself is in its own row of a symmetric matrix: "rival" or "answer"; "twin" where the answer is a row with the very
+    same similarities, so that both are the same thing."""
+    rows = given.shape[0]
+    if given.dim() != 2 or given.shape[1] != rows or rows < _FEW or wanted.shape != (rows,):
+        return ""
+    if wanted.is_floating_point() or int(wanted.min()) < 0 or int(wanted.max()) >= rows:
+        return ""
+    # What stands on the diagonal may be any mask: the size of all others counts.
+    others = given.clone().fill_diagonal_(0)
+    scale = float(others.abs().amax())
+    if not scale or not math.isfinite(scale) or float((others - others.T).abs().amax()) > _EXACT * scale:
+        return ""
+    if float(others.std()) <= _EXACT * scale:
+        return ""
+    own = wanted == torch.arange(rows)
+    if not bool(own.any()) and _twins(others, wanted, scale):
+        return "twin"
+    best = given.diagonal() >= others.amax(1) - _EXACT * scale
+    if not bool(torch.isfinite(given.diagonal()).all()) or not bool(best.all()):
+        return ""
+    return "answer" if bool(own.all()) else "rival" if not bool(own.any()) else ""
+
+
+def _twins(others: torch.Tensor, wanted: torch.Tensor, scale: float) -> bool:
+    """Each row and the row of its answer are equally similar to all others."""
+    rows = torch.arange(len(others))
+    apart = (others - others[wanted]).abs()
+    apart[rows, rows] = 0
+    apart[rows, wanted] = 0
+    return float(apart.amax()) <= _EXACT * scale
+
+
+def crossed(given: torch.Tensor, wanted: torch.Tensor) -> tuple[int, int] | None:
+    """Logarithms of probabilities over one dimension, compared with probabilities over the other."""
+    if given.dim() != 2 or given.shape != wanted.shape or min(given.shape) < 2:
+        return None
+    scores = [d for d in (0, 1) if float(given.logsumexp(d).abs().amax()) < _SUMS]
+    targets = [d for d in (0, 1) if float((wanted.sum(d) - 1).abs().amax()) < _SUMS]
+    return (scores[0], targets[0]) if len(scores) == len(targets) == 1 and scores != targets else None
+
+
+def _is_plain(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and type(value) in (torch.Tensor, torch.nn.Parameter)
+        and value.device.type == "cpu"
+        and value.layout == torch.strided
+        and not value.is_nested
+        and not value.is_complex()
+        and 1 < value.numel() <= _LARGE
+    )
+
+
+def _all_alike(inputs: list[torch.Tensor], wanted: torch.Tensor) -> bool:
+    by_rows = [t for t in inputs if t.dim() > 1 and t.shape[0] == wanted.shape[0] and _is_plain(t)]
+    if not by_rows or len(by_rows) < len(inputs):
+        return False
+    if bool((wanted == wanted[:1]).all()):
+        return False
+    # One and the same number everywhere is no sample: a model that is to learn a constant.
+    telling = any(bool((t.detach() != t.detach().reshape(-1)[0]).any()) for t in by_rows)
+    return telling and all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
+
+
+def _window(inputs: list[torch.Tensor], wanted: torch.Tensor) -> str:
+    """Which value of the last moment of a window is the target itself."""
+    if len(inputs) != 1 or not wanted.is_floating_point() or wanted.numel() != wanted.shape[0]:
+        return ""
+    first, flat = inputs[0], wanted.reshape(-1)
+    if not _is_plain(first) or first.dim() != 3 or first.shape[0] != len(flat) or first.shape[1] < _FEW:
+        return ""
+    if int(flat.unique().numel()) < _FEW:
+        return ""
+    same = (first.detach()[:, -1] == flat[:, None]).all(0)
+    return f"[:, -1, {int(same.nonzero()[0])}]" if bool(same.any()) else ""
+
+
+def _same(inputs: list[torch.Tensor], asked: list[torch.Tensor]) -> bool:
+    pairs = list(zip(inputs, asked, strict=False))
+    return bool(pairs) and all(
+        a.shape == b.shape and a.data_ptr() == b.data_ptr() and a.numel() > 1 for a, b in pairs
+    )

@@ -1,0 +1,152 @@
+"""A loss of the training, row by row: orders, rivals, arrays and promises are found number for number."""
+
+import torch
+
+from premortem.probes.compared_rows import crossed, itself, order_of
+from premortem.probes.held_out_rows import held_out
+from premortem.probes.promises import promise_of
+from premortem.probes.row_origins import Arrays, strangers_among
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+# --- orders -----------------------------------------------------------------------------------
+
+
+def test_order_of_flat_rows():
+    scores = numbers(4, 6, 5)
+    assert order_of(scores.reshape(-1, 5), scores) == "straight"
+    assert order_of(scores.transpose(0, 1).reshape(-1, 5), scores) == "turned"
+    assert order_of(numbers(24, 5, seed=1), scores) == ""
+    assert order_of(torch.zeros(24, 5), torch.zeros(4, 6, 5)) == "", "either would do"
+
+
+# --- similarities -----------------------------------------------------------------------------
+
+
+def similar(same=False):
+    first = torch.nn.functional.normalize(numbers(8, 16), dim=1)
+    second = first if same else torch.nn.functional.normalize(numbers(8, 16, seed=1), dim=1)
+    both = torch.cat([first, second])
+    return both @ both.T / 0.3, torch.cat([torch.arange(8, 16), torch.arange(8)])
+
+
+def test_a_row_is_its_own_rival():
+    scores, other = similar()
+    assert itself(scores, other) == "rival"
+    assert itself(scores, torch.arange(16)) == "answer"
+
+
+def test_a_masked_diagonal_is_no_rival():
+    scores, other = similar()
+    for mask in (float("-inf"), -1e9):
+        assert itself(scores.clone().fill_diagonal_(mask), other) == ""
+
+
+def test_two_views_that_are_one():
+    scores, other = similar(same=True)
+    assert itself(scores.fill_diagonal_(float("-inf")), other) == "twin"
+
+
+def test_two_encoders_are_compared_with_each_other():
+    assert itself(numbers(16, 16), torch.arange(16)) == ""
+
+
+# --- probabilities ----------------------------------------------------------------------------
+
+
+def test_probabilities_over_different_dimensions():
+    scores, targets = numbers(12, 5).log_softmax(1), numbers(12, 5, seed=1)
+    assert crossed(scores, targets.softmax(0)) == (1, 0)
+    assert crossed(scores, targets.softmax(1)) is None
+    assert crossed(scores, targets) is None
+
+
+# --- rows of arrays ---------------------------------------------------------------------------
+
+
+def found(x, y, inputs, targets):
+    return strangers_among(inputs, targets, Arrays().of([{"x": x, "y": y}], len(targets)))
+
+
+def test_targets_of_other_rows():
+    x, y, order = numbers(200, 3), numbers(200, seed=1), torch.randperm(200)
+    strangers, paired = found(x, y, x[order[:32]], y[:32])
+    assert strangers is not None
+    assert not paired
+    assert (strangers.inputs, strangers.targets, strangers.target_row) == ("x", "y", 0)
+    assert strangers.input_row == order[0]
+
+
+def test_targets_of_the_same_rows():
+    x, y, order = numbers(200, 3), numbers(200, seed=1), torch.randperm(200)
+    assert found(x, y, x[order[:32]], y[order[:32]]) == (None, True)
+
+
+def test_a_forecast_is_always_as_many_rows_ahead():
+    x = numbers(200, 3)
+    y, order = x[:, 0].clone(), torch.randperm(190)
+    assert found(x, y, x[order[:32]], y[order[:32] + 1]) == (None, False)
+
+
+def test_classes_stand_in_many_rows():
+    x, y = numbers(200, 3), torch.arange(200) % 3
+    assert found(x, y, x[:32], y[40:72]) == (None, False)
+
+
+# --- masks ------------------------------------------------------------------------------------
+
+
+def masks():
+    parts = torch.randperm(90, generator=torch.Generator().manual_seed(2)) % 3
+    y = torch.arange(90) * 7 % 5
+    return y, {"train_mask": parts == 0, "val_mask": parts == 1, "test_mask": parts == 2, "y": y}
+
+
+def test_rows_that_a_mask_sets_apart():
+    y, own = masks()
+    assert held_out(y, [own]) == ("val_mask", 30)
+    assert held_out(y[own["test_mask"]], [own]) == ("test_mask", 30)
+    assert held_out(y[own["train_mask"]], [own]) is None
+
+
+def test_a_mask_inside_of_an_object():
+    y, own = masks()
+    data = type("Data", (), {})()
+    vars(data).update(own)
+    assert held_out(y, [{"data": data}]) == ("data.val_mask", 30)
+
+
+# --- promises ---------------------------------------------------------------------------------
+
+
+def promise(target, best=(), **named):
+    return promise_of(target, list(named.items()), list(best))
+
+
+def test_what_a_target_of_q_learning_is_made_of():
+    r, q = numbers(32), numbers(32, seed=1)
+    done = (torch.arange(32) % 9 == 0).float()
+    held = {"r": r, "q_next": q, "done": done}
+    assert promise(r + 0.9 * q * (1 - done), **held).counted == "going on"
+    ignored = promise(r + 0.9 * q, **held)
+    assert (ignored.counted, ignored.ended, ignored.flag) == ("all", 4, "done")
+    assert abs(ignored.factor - 0.9) < 1e-4
+    assert promise(r + 0.9 * q * done, **held).counted == "ended"
+    assert promise(r + 0.9 * q.max() * (1 - done), best=[q], **held).counted == "one for all"
+    assert promise(0.9 * q * (1 - done), best=[q], **held).reward == ""
+
+
+def test_what_is_no_promise():
+    r, q = numbers(32), numbers(32, seed=1)
+    assert promise(numbers(32, seed=2), r=r, q_next=q) is None
+    assert promise(r + 0.1 * q, r=r, q_next=q) is None, "no discount is as small as that"
+    assert promise(r + 0.9 * q, x=r, q_next=q) is None, "nothing has the name of a reward"
+
+
+def test_a_flag_that_is_usually_on_says_that_it_goes_on():
+    r, q = numbers(32), numbers(32, seed=1)
+    alive = (torch.arange(32) % 9 != 0).float()
+    assert promise(r + 0.9 * q * alive, r=r, q_next=q, d=alive) is None
