@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 WORLDS = (2, 16, 64, 256, 512, 2048)
-ASKED = (2, 64, 512, 4096, 10_000)
+ASKED = (2, 64, 512, 1000, 4096, 10_000)
 CLIENTS = 4
 ROUND = 1.6  # seconds between two digests
 TEXT = 5500  # bytes of a digest

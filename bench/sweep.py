@@ -220,7 +220,8 @@ def main() -> None:
         )
     broken = [row for row in rows if row["mistake"]]
     healthy = [row for row in rows if not row["mistake"]]
-    made = sum(min(row["steps"], STEPS) for row in broken)
+    # A trial that never steps goes through all of its batches.
+    made = sum(row["steps"] if row["ended"] else STEPS for row in broken)
     ended = [row for row in broken if row["ended"]]
     whole = statistics.median([row["seconds"] for row in rows if not row["ended"]] or [0.0])
     summary = {
@@ -229,9 +230,7 @@ def main() -> None:
         "ended": len(ended),
         "steps_when_ended_median": statistics.median(row["steps"] for row in ended) if ended else None,
         "broken_steps_not_made": round(1 - made / (STEPS * len(broken)), 3),
-        "sweep_steps_not_made": round(
-            1 - sum(min(row["steps"], STEPS) for row in rows) / (STEPS * len(rows)), 3
-        ),
+        "sweep_steps_not_made": round(1 - (made + STEPS * len(healthy)) / (STEPS * len(rows)), 3),
         "seconds_of_a_whole_trial": round(whole, 1),
         "minutes_of_whole_trials": round(whole * len(rows) / 60, 1),
         "minutes_saved": round(whole * sum(1 - row["steps"] / STEPS for row in ended) / 60, 1),

@@ -147,6 +147,8 @@ SLOTS = (
     Slot("docs/ranks.md", "ranks table", ("ranks",), tables.ranks),
     Slot("docs/ranks.md", "scale table", ("ranks_scale",), tables.ranks_measured),
     Slot("docs/ranks.md", "model table", ("ranks_scale",), tables.ranks_modelled),
+    Slot("docs/sweep.md", "sweep table", ("sweep",), tables.swept),
+    Slot("docs/report.md", "shelf table", ("shelf",), tables.shelved),
     Slot("docs/parts.md", "ram cache table", ("ram_cache",), tables.ram_cache),
     Slot("docs/lint.md", "lint table", ("lint",), tables.lint_costs),
     Slot("docs/fit.md", "fit", ("fit-predicted", "fit-measured"), tables.fit_summary),

@@ -274,6 +274,59 @@ def ranks_modelled(result: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def swept(result: dict[str, Any]) -> str:
+    """What ending broken trials saves (bench/sweep.py)."""
+    ended, left = result["ended_by_mistake"], result["not_ended_by_mistake"]
+    rows = ["| mistake | trials | ended |", "|---|---|---|"]
+    rows += [
+        f"| {name.replace('_', ' ')} | {ended.get(name, 0) + left.get(name, 0)} | {ended.get(name, 0)} |"
+        for name in sorted({*ended, *left})
+    ]
+    return "\n".join(
+        [
+            *rows,
+            "",
+            (
+                f"{result['trials']} trials, {result['broken']} of them with a mistake: {result['ended']} were ended, at the median after "
+                f"{result['steps_when_ended_median']:.0f} steps, and {result['broken_steps_not_made']:.0%} of the steps of broken trials were "
+                f"not made. Of {result['healthy']} healthy trials {result['healthy_ended']} were ended and "
+                f"{result['healthy_with_warnings']} had a warning. At {result['seconds_of_a_whole_trial']:.0f} s for a whole trial that is "
+                f"{result['minutes_saved']:.0f} of {result['minutes_of_whole_trials']:.0f} minutes. {result['note']}"
+            ),
+        ]
+    )
+
+
+def shelved(result: dict[str, Any]) -> str:
+    """A shelf of runs on an S3-compatible server (bench/shelf.py)."""
+    listed, live, outage, killed = (result[name] for name in ("list", "live", "outage", "killed"))
+    return "\n".join(
+        [
+            "| | |",
+            "|---|---|",
+            (
+                f"| a list of {_spaced(listed['runs'])} runs, from an index of {listed['index_bytes'] / 1000:.0f} kB "
+                f"| {listed['index']['requests']} requests, {listed['index']['processor_seconds']:.2f} s of the processor |"
+            ),
+            (
+                f"| the same without an index, once | {_spaced(listed['no_index']['requests'])} requests, "
+                f"{listed['no_index']['processor_seconds']:.0f} s of the processor |"
+            ),
+            (
+                f"| a run of {live['seconds']} s and {live['steps']} steps | {live['bytes_sent'] / 1000:.0f} kB sent, "
+                f"{live['missing']} steps missing |"
+            ),
+            f"| the server is away for {outage['away']} s, then slow | {outage['missing']} of {outage['steps']} steps missing |",
+            (
+                f"| {killed['runs']} runs killed with SIGKILL | {killed['readable']} can be read; "
+                f"the last {killed['lost_seconds_median']:.1f} s are missing at the median, {killed['lost_seconds_worst']:.1f} s at the worst |"
+            ),
+            "",
+            f"`{result['command']}`. {result['note']}",
+        ]
+    )
+
+
 def _spaced(number: float) -> str:
     return f"{number:,.0f}".replace(",", " ")
 

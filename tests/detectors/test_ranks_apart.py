@@ -98,9 +98,10 @@ def test_a_piece_that_two_ranks_hold_by_its_placements_is_surely_a_copy():
 
 
 def test_pieces_of_other_ranks_and_parameters_that_never_agreed_are_left_in_peace():
-    other = lambda rank: (
-        lambda step: {**BESIDE_PIECES, "copies": (-1, rank), "values": (rank, rank), "sums": (rank, rank)}
-    )  # noqa: E731
+    def other(rank):
+        own = {"copies": (-1, rank), "values": (rank, rank), "sums": (rank, rank)}
+        return {**BESIDE_PIECES, **own}
+
     assert said(run(first=other(0), second=other(1), steps=(0, 1, 2, 3, 4))) == []
 
 

@@ -247,7 +247,7 @@ class Owners:
 
 
 def extent(parameter: torch.Tensor) -> tuple[int, int]:
-    """Where what is here of it lies, and how many bytes it has there; none where that cannot be said."""
+    """Where what is here of it lies, and how many bytes it has there; none where that is unknown."""
     piece = local(parameter)
     if piece.layout != torch.strided or not piece.is_contiguous() or piece.device.type == "meta":
         return 0, 0
