@@ -42,9 +42,11 @@ def text(folder: Path) -> None:
 def tokens(folder: Path) -> None:
     """Two files of 16-bit numbers, a sequence with a pattern in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, count in (("train", 20_000), ("val", 4_000)):
-        places = np.arange(count)
-        (folder / f"{name}.bin").write_bytes(((places * 7 + places // 11) % 61).astype(np.uint16).tobytes())
+    for seed, (name, count) in enumerate((("train", 20_000), ("val", 4_000))):
+        steps = np.random.default_rng(seed).choice(4, count, p=(0.7, 0.1, 0.1, 0.1))  # no passage comes again
+        (folder / f"{name}.bin").write_bytes(
+            ((7 * np.arange(count) + steps.cumsum()) % 61).astype(np.uint16).tobytes()
+        )
 
 
 def raw_bytes(folder: Path) -> None:

@@ -30,7 +30,7 @@ from premortem.terminal.printed_lines import parse
 def test_what_was_before_is_no_metric_of_now(line: str) -> None:
     parsed = parse(line)
     assert parsed is not None
-    assert broken(parsed) is None
+    assert broken(parsed, LOSSES) is None
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_was_before_is_no_metric_of_now(line: str) -> None:
 def test_what_is_now_is_a_metric(line: str) -> None:
     parsed = parse(line)
     assert parsed is not None
-    assert broken(parsed) is not None
+    assert broken(parsed, LOSSES) is not None
 
 
 def test_what_follows_an_arrow_is_what_stands_before_it() -> None:

@@ -189,7 +189,10 @@ def names_of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def without_effect(
     call: Call, case: Case, before: list[torch.Tensor], names: dict[int, str]
 ) -> tuple[str, ...]:
-    """Inputs of which each sample was given another's, and no output changed."""
+    """Inputs of which each sample was given another's, and no output changed. An answer to the batch as a whole, such as a critic's
+    mean, is the same in any order."""
+    if not any(each.dim() and len(each) == case.rows for each in before):
+        return ()
     found = []
     for place, tensor in enumerate(case.tensors[:_INPUTS]):
         other = tensor.roll(1, 0)
