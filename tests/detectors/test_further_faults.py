@@ -21,6 +21,7 @@ from tests.detectors.faults import (
         (FixedModelInTrainMode, fixed_model_in_train_mode.FROM_A_FILE, "`teacher` is in train mode"),
         (PaddingMaskInverted, padding_mask_inverted.FEATURES, "looks at padding alone"),
         (KeptTheWorst, kept_the_worst.OVER_A_BETTER_ONE, "5 times over a better one"),
+        (KeptTheWorst, kept_the_worst.RESTING, "best.pt"),
         (BetterLossWorseScore, better_loss_worse_score.A_POLICY, "`reward` fell steadily"),
     ],
 )

@@ -48,32 +48,48 @@ class KeptTheWorst(Detector):
         self._names: dict[
             tuple[str, int], tuple[str, int]
         ] = {}  # metric -> what it is called, and its direction
+        # Not every evaluation of a long run is heard, but all that is printed and written: what comes once in each of the first
+        # rounds begins the others.
+        self._often: set[tuple[str, int]] = set()  # metrics that come several times in a round
+        self._saved_first = False  # a file is written before its metrics are printed
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, LogLine):
-            self._printed(event)
+            yield from self._printed(event)
         elif isinstance(event, CheckpointSaved):
             if "best" in words(event.path.rpartition("/")[2]) and event.current is not False:
+                if self._saved_first and self._now.metrics:
+                    yield from self._next_round(event)
                 self._now.saved[event.path] = event.at
         elif isinstance(event, EvaluationEnded):
             if self._now.metrics or self._now.saved:
-                self._rounds.append(self._now)
-                self._now = Round()
-                yield from self._judge(event, over=False)
+                yield from self._next_round(event)
         elif isinstance(event, RunEnded):
             if self._now.metrics:
                 self._rounds.append(self._now)
             yield from self._judge(event, over=True)
 
-    def _printed(self, line: LogLine) -> None:
+    def _next_round(self, event: Event) -> Findings:
+        self._rounds.append(self._now)
+        self._now = Round()
+        yield from self._judge(event, over=False)
+
+    def _printed(self, line: LogLine) -> Findings:
         for place, ((label, _, value), names) in enumerate(zip(line.values, columns(line), strict=True)):
             way = bool(names & HIGHER) - bool(names & LOWER)
             key = (line.template, place)
             if not way or names & (RECORDS | TRAINED) or not math.isfinite(value):
                 continue
-            if key in self._names or len(self._names) < MOST_KINDS:
-                self._names[key] = (label, way)
-                self._now.metrics[key] = value
+            if key not in self._names and len(self._names) >= MOST_KINDS:
+                continue
+            self._names[key] = (label, way)
+            if key in self._now.metrics and len(self._rounds) < TWICE:
+                self._often.add(key)
+            elif key in self._now.metrics and key not in self._often:
+                yield from self._next_round(line)
+            if len(self._rounds) < TWICE and self._now.saved and not self._now.metrics:
+                self._saved_first = True
+            self._now.metrics[key] = value
 
     def _judge(self, event: Event, *, over: bool) -> Findings:
         for path in dict.fromkeys(path for each in self._rounds for path in each.saved):

@@ -30,11 +30,7 @@ FEW = 5  # backward passes: with fewer there is no verdict
 _PART = 16  # of the time that one run may take
 _LONGER = 2  # times that is the first run, which is watched: some findings need an epoch or two
 _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what it was given
-_ENVIRONMENT = {
-    "PYTHONHASHSEED": "0",
-    "OMP_NUM_THREADS": "1",
-    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # `is_available()` else keeps the GPU from all forks
-}
+_ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
 _SLOW = 2.0  # seconds until the first step, from which a process that waits there pays: it holds the data once more
 _CATCHES_UP = 10  # times as many steps: a rate that is wrong by more needs more of them than the script makes
 # Steps from which on a rate may be called too low: each moves the weights by a thousandth where the rate is a usual one, so that

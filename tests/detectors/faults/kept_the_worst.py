@@ -52,7 +52,18 @@ EVENTS = run(RISES_LATER, records(RISES_LATER, 1))
 ONLY_THE_FIRST = run(FALLING, records(FALLING, 1))
 OVERFITS = [1.0, 0.8, 0.7, 0.75, 0.8, 0.9, 1.0, 1.1]
 OVER_A_BETTER_ONE = run(OVERFITS, [True] * 8)
+
+
+def resting(events: list[Event]) -> list[Event]:
+    """Of the evaluations after the second hardly any is heard, as in a run that rests."""
+    heard = [i for i, each in enumerate(events) if isinstance(each, EvaluationEnded)]
+    return [each for i, each in enumerate(events) if i not in heard[2:-1:2] + heard[3::2]]
+
+
+RESTING = resting(EVENTS)
 HEALTHY: list[list[Event]] = [
+    resting(run(RISES_LATER, records(RISES_LATER, -1))),
+    resting(run(FALLING, records(FALLING, -1))),
     run(FALLING, records(FALLING, -1)),
     run(RISES_LATER, records(RISES_LATER, -1)),
     run(FALLING, [True] * 8),  # each one
