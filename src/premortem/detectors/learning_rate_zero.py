@@ -1,6 +1,6 @@
 from dataclasses import dataclass, field
 
-from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.schedules import SCRIPT, Schedules
 from premortem.events import (
@@ -92,12 +92,18 @@ class LearningRateZero(Detector):
 
     def _unscheduled(self, event: OptimizerStep) -> Findings:
         """Nothing has ever set a rate, neither a scheduler nor the script: there is no warm-up to wait for."""
-        known, own = self._rates.get(event.optimizer), self.fact(Schedules).own.get(event.optimizer)
-        if known is None or own is None or own.rewritten or own.changes or self.said(event.optimizer):
+        known = self._rates.get(event.optimizer)
+        if known is None or known.steps < _UNSCHEDULED or self.said(event.optimizer):
             return
-        if known.graded and known.steps >= _UNSCHEDULED and not any(known.ever) and not any(known.built):
+        if known.graded and self._never_set(event.optimizer, known):
             self.once(event.optimizer)
             yield self._all(event, event.optimizer, known)
+
+    def _never_set(self, key: int, known: Rates) -> bool:
+        own = self.fact(Schedules).own.get(key)
+        if own is None or own.rewritten or own.changes:
+            return False
+        return not any(known.ever) and not any(known.built)
 
     def _judge(self, event: Event) -> Findings:
         over = isinstance(event, RunEnded)
@@ -105,7 +111,8 @@ class LearningRateZero(Detector):
             if self.said(key) or not known.graded or all(known.ever):
                 continue
             epochs = self.fact(Epochs).between(known.first_step, event.step)
-            if known.steps < 20 or not (over or epochs >= 3):
+            short = known.steps < 20 and not (over and known.steps > TWICE and self._never_set(key, known))
+            if short or not (over or epochs >= 3):
                 continue
             if not any(known.ever):
                 self.once(key)

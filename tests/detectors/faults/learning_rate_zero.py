@@ -15,10 +15,12 @@ def run(*groups, rates=lambda step: (0.0,), steps=25, **facts):
 
 
 EVENTS = run((0.0, (1, 2)))
+SHORT = run((0.0, (1, 2)), steps=5)  # nothing has ever set a rate
 HEALTHY = [
     run((0.1, (1, 2)), rates=lambda step: (0.1,)),
     run((0.1, (1, 2)), rates=lambda step: (0.01 * step,)),  # a warm-up
     run((0.1, (1, 2)), rates=lambda step: (0.1 * max(0.0, 1 - step / 10),)),  # a decay that ends there
     run((0.0, (1,)), (0.1, (2,)), rates=lambda step: (0.0, 0.1), loaded=True),  # frozen by the rate
-    run((0.0, (1, 2)), steps=10),
+    run((0.0, (1, 2)), steps=2),
+    run((0.1, (1, 2)), steps=10),  # built with one: a warm-up that had hardly begun
 ]
