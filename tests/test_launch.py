@@ -29,7 +29,7 @@ from premortem.findings import Certainty, Finding, Severity
 from premortem.run.quarantine import Quarantine
 
 class Watcher:
-    safekeeping = None
+    safekeeping = attachment = None
     optimizers, missed, silenced, proved = 0, {}, 0, None
     quarantine, left_out = Quarantine(), []
     def __init__(self, policy, journal, on_finding, on_problem, **vault):

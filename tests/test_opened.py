@@ -51,3 +51,11 @@ def test_nothing_in_the_hook_lets_another_thread_go_first(openings):
     finally:
         sys.setprofile(None)
     assert set(called) <= {"isinstance", "endswith", "append", "len", "setprofile"}
+
+
+def test_a_journal_is_no_data_wherever_it_lies(openings, tmp_path):
+    theirs, ours = tmp_path / "rows.sqlite", tmp_path / "run" / "journal.sqlite"
+    opened.leave_out(str(ours))
+    for path in (theirs, ours):
+        opened.hook("sqlite3.connect", (f"{path.as_uri()}?mode=rw",))
+    assert [path for path in openings.files if openings.is_data(path)] == [str(theirs)]

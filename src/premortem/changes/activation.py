@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import weakref
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from premortem.changes.base import Change, Learning
 from premortem.changes.late import torch
-from premortem.changes.reach import Instead, Reach
+
+if TYPE_CHECKING:
+    from premortem.changes.reach import Instead, Reach
 
 SQUASHING = ("softmax", "log_softmax", "sigmoid", "relu", "tanh")
 # Losses that squash by themselves; those that compare with values of any size.

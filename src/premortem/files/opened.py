@@ -14,6 +14,7 @@ _RECENT = 4096
 _CODE = (".py", ".pyc", ".so", ".pth", ".pyi")
 _SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
 _listening: list[Openings] = []
+_ours: set[str] = set()  # premortem's own files, wherever they lie
 
 
 class Openings:
@@ -63,8 +64,13 @@ class Openings:
                     self._recent.append(whole)
 
     def is_data(self, file: str) -> bool:
-        """Neither of the system nor of an installed package."""
-        return not file.startswith((*_SYSTEM, *self._installed))
+        """Neither of the system, nor of an installed package, nor ours."""
+        return file not in _ours and not file.startswith((*_SYSTEM, *self._installed))
+
+
+def leave_out(path: str) -> None:
+    """It is a file of premortem's."""
+    _ours.add(os.path.abspath(path))  # noqa: PTH100 - as it will be heard
 
 
 @functools.cache

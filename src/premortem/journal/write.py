@@ -28,7 +28,7 @@ from typing import Any
 
 from premortem import redaction
 from premortem.events import Event, StepStats
-from premortem.files import private
+from premortem.files import opened, private
 from premortem.findings import Finding
 from premortem.journal import schema
 from premortem.journal.folders import SPARE
@@ -327,6 +327,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    opened.leave_out(str(path))
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,

@@ -351,5 +351,10 @@ def give_gradients(losses: Any) -> None:
     """What the script may use before its next step: it clips, scales or writes down gradients itself."""
     for loss in tensors_in(losses):
         for leaf in walk(loss).leaves:
-            if leaf.grad is None:
+            if leaf.grad is None and _has_memory(leaf):
                 leaf.grad = torch.zeros_like(leaf)
+
+
+def _has_memory(leaf: torch.Tensor) -> bool:
+    """A piece that FSDP has put together for a while has none in between."""
+    return leaf.untyped_storage().nbytes() > 0
