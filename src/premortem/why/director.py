@@ -171,7 +171,11 @@ class Director:
     def _compared(self, row: Row, as_is: Result, result: Result) -> list[yardsticks.Gain]:
         learning, done = row.learning, self.done
         same = learning.same_loss if learning is not None else cheating.same_loss(as_is, result)
+        # A rate that is higher makes the loss of training lower by itself: of a script that learns, an evaluation says whether
+        # that is good for anything.
+        setting = learning is not None and not learning.mistake and done.learns
         evaluated = learning is not None and learning.evaluated
+        evaluated = evaluated or (setting and any(stick.evaluated for stick in done.sticks))
         return yardsticks.compare(
             done.sticks, done.chance, as_is, result, same_loss=same, evaluated=evaluated
         )
