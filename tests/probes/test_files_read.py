@@ -3,7 +3,8 @@
 import importlib.util
 import sys
 
-from premortem.probes.files_read import FileReading
+from premortem.events.run import FileFacts
+from premortem.probes.files_read import FileReading, switches
 
 
 def imported(path, name, monkeypatch):
@@ -26,3 +27,14 @@ def test_a_module_keeps_the_text_it_had_and_later_ones_are_added(tmp_path, monke
     imported(second, "second_of_two", monkeypatch)
     assert reading.sources()[str(second)] == b"b = 2\n"
     assert reading.sources()[str(first)] == b"a = 1\n"
+
+
+def test_no_without_quotes_is_false_for_most_readers(tmp_path):
+    code = {
+        "train.py": b"import yaml\nconfig = yaml.safe_load(open('c.yaml'))\nif config['freeze']:\n    pass\n"
+    }
+    config = tmp_path / "c.yaml"
+    for written, accused in (("freeze: no", False), ("freeze: 'no'", True), ("freeze: 'false'", True)):
+        config.write_text(written + "\n")
+        file = FileFacts(path=str(config), size=20)
+        assert bool(list(switches([file], code))) is accused, written

@@ -160,4 +160,15 @@ def switches(files: list[FileFacts], code: dict[str, bytes]) -> Iterator[Switch]
         for path, tree in trees(pair for pair in code.items() if any(word in pair[1] for word in words)):
             for name, line in taken_for_true(tree, found):
                 key, text = found[name]
-                yield Switch(".".join(key), text, file.path, config.line(key), Site(path, line))
+                at = config.line(key)
+                if _may_be_read_as_false(Path(file.path), text, at):
+                    continue
+                yield Switch(".".join(key), text, file.path, at, Site(path, line))
+
+
+def _may_be_read_as_false(path: Path, text: str, line: int) -> bool:
+    """`no` and `off` without quotes: a text in YAML 1.2, and false in YAML 1.1, which most readers of Python's are for."""
+    if path.suffix.lower() not in {".yaml", ".yml"} or text.lower() not in {"no", "off"}:
+        return False
+    written = path.read_text(encoding="utf-8-sig").splitlines()[line - 1]
+    return not {"'", '"'} & {*written}
