@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from premortem.events import (
@@ -66,6 +67,11 @@ def cut_off(key: int, name: str, **facts: Any) -> Link:
         name,
         **{"reached": False, "graded": False, "gradient": None, "moved": False, "update": 0.0, **facts},
     )
+
+
+def again(seen: Event, times: int) -> list[Event]:
+    """The same, one step after the other."""
+    return [replace(seen, step=seen.step + number) for number in range(times)]
 
 
 class Rehearsal:

@@ -257,11 +257,7 @@ class Director:
             self.options.shown.say("")
             return forked
         ran = self.run.go(order.to_json(), limit, words=words)
-        result = orders.heard(ran.lines)
-        problem = ran.last("problem") or ran.last("failed")
-        result.ended = f"premortem could not try it ({problem})" if problem else result.ended
-        result.printed = orders.printed(ran.printed)
-        result.late, result.seconds, result.tail = ran.late, ran.seconds, ran.tail(orders.TAIL)
+        result = orders.result_of(ran.lines, ran.printed, late=ran.late, seconds=ran.seconds)
         self.done.note = ran.guarantee.sentence
         self.options.shown.say("")
         return result

@@ -47,9 +47,8 @@ class Forks:
             number = self._numbers
             seed = self._seeds.get(order.seed)
             if seed is None:
-                seed = self._seeds[order.seed] = _Seed(
-                    self._run, Order(seed=order.seed, waits=self._changes, run=self._facts), limit
-                )
+                waits = Order(seed=order.seed, waits=self._changes, run=self._facts)
+                seed = self._seeds[order.seed] = _Seed(self._run, waits)
                 if free() > _ROOM * self._memory:
                     seed.start()
         return seed.launch(order, number, limit)
@@ -64,13 +63,12 @@ class Forks:
 class _Seed(threading.Thread):
     """The launch that leaves a process waiting. It lasts as long as that process."""
 
-    def __init__(self, run: ScriptRun, order: Order, limit: float) -> None:
+    def __init__(self, run: ScriptRun, order: Order) -> None:
         super().__init__(name="premortem-why", daemon=True)
-        self._run, self._order, self._limit = run, order, limit
+        self._run, self._order = run, order
         self._ready: Future[dict[str, Any]] = Future()  # what it says when it waits; {}: it does not
         self._lines: dict[int, list[dict[str, Any]]] = {}
         self._over: dict[int, Future[int]] = {}
-        self._before = ""  # what the script printed until there
 
     def run(self) -> None:
         try:
@@ -109,12 +107,8 @@ class _Seed(threading.Thread):
         lines = self._lines.pop(number)
         if any("refused" in line for line in lines) or (code < 0 and not lines and not late):
             return None  # it died before it began, or the process that waited did
-        result = orders.heard(lines)
-        problem = next((line["failed"] for line in lines if "failed" in line), "")
-        result.ended = f"premortem could not try it ({problem})" if problem else result.ended
         text = self._text(ready, number)
-        result.printed, result.tail = orders.printed(text), "\n".join(text.splitlines()[-orders.TAIL :])
-        result.late, result.seconds = late, time.monotonic() - began
+        result = orders.result_of(lines, text, late=late, seconds=time.monotonic() - began)
         discard(self._run.scratch / "tmp" / f"fork-{number}")
         return result
 

@@ -107,6 +107,20 @@ def heard(lines: Iterable[Mapping[str, Any]]) -> Result:
     return result
 
 
+def result_of(lines: Sequence[Mapping[str, Any]], text: str, *, late: bool, seconds: float) -> Result:
+    """Of a trial that has ended: what it sent, and what it printed."""
+    result = heard(lines)
+    problem = _last(lines, "problem") or _last(lines, "failed")
+    result.ended = f"premortem could not try it ({problem})" if problem else result.ended
+    result.printed, result.tail = printed(text), "\n".join(text.splitlines()[-TAIL:])
+    result.late, result.seconds = late, seconds
+    return result
+
+
+def _last(lines: Sequence[Mapping[str, Any]], name: str) -> Any:
+    return next((line[name] for line in reversed(lines) if name in line), None)
+
+
 def _numbers(value: Any) -> Any:
     """A number that is not finite arrives as a word."""
     if isinstance(value, dict):

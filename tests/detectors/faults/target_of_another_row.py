@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from premortem.events import Event, RowsCompared, Site, Strangers
+from tests.detectors.rehearsal import again
 
 SEEN = RowsCompared(
     step=2, at=Site("train.py", 30), fn="mse_loss", rows=32, strangers=Strangers("x", "y", 1000, 0, 609, 32)
@@ -10,14 +11,10 @@ SEEN = RowsCompared(
 RIGHT = replace(SEEN, strangers=None, paired=True)
 
 
-def run(seen: RowsCompared, times: int) -> list[Event]:
-    return [replace(seen, step=2 + step) for step in range(times)]
-
-
-EVENTS: list[Event] = run(SEEN, 4)
+EVENTS: list[Event] = again(SEEN, 4)
 HEALTHY: list[list[Event]] = [
-    run(RIGHT, 4),
-    run(SEEN, 1),
-    [RIGHT, *run(SEEN, 4)],  # a line that also does right
-    run(replace(SEEN, strangers=None), 4),  # not found in any array
+    again(RIGHT, 4),
+    again(SEEN, 1),
+    [RIGHT, *again(SEEN, 4)],  # a line that also does right
+    again(replace(SEEN, strangers=None), 4),  # not found in any array
 ]

@@ -3,18 +3,15 @@
 from dataclasses import replace
 
 from premortem.events import Event, RowsCompared, Site
+from tests.detectors.rehearsal import again
 
 SEEN = RowsCompared(step=2, at=Site("train.py", 30), fn="cross_entropy", rows=32, held_out=("test_mask", 160))
 RIGHT = replace(SEEN, held_out=None)
 
 
-def run(seen: RowsCompared, times: int) -> list[Event]:
-    return [replace(seen, step=2 + step) for step in range(times)]
-
-
-EVENTS: list[Event] = run(SEEN, 4)
+EVENTS: list[Event] = again(SEEN, 4)
 HEALTHY: list[list[Event]] = [
-    run(RIGHT, 4),
-    run(SEEN, 1),
-    [RIGHT, *run(SEEN, 4)],  # a line that also does right
+    again(RIGHT, 4),
+    again(SEEN, 1),
+    [RIGHT, *again(SEEN, 4)],  # a line that also does right
 ]

@@ -46,10 +46,10 @@ class CodedInTwoWays(Check):
                     if not facts.uses(table, column):
                         continue
                     counts = Counter(cell.strip() for cell in cells)
-                    told = floats(counts) or words_and_numbers(table, column, counts)
-                    if told:
+                    how = floats(counts) or words_and_numbers(table, column, counts)
+                    if how:
                         yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` is coded in two ways: {shown(told)}",
+                            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` is coded in two ways: {shown(how)}",
                             cause="Rows from two sources have other codes for the same thing, and the script compares with one of them.",
                             remedy="Bring all rows to one code where they are read.",
                             file=shown(table.path),

@@ -22,7 +22,7 @@ class NumbersWithSigns(Check):
     A form that people fill in; two exports put together.
 
     ## What to do
-    Take the sign off where the file is read, convert by it, and stop at a cell that is no number then.
+    Take the sign off where the file is read, convert by it, and stop at a cell that is not a number then.
 
     ## When it stays silent
     When all cells have one, below two percent of them, and for numbers followed by one letter, which name things.

@@ -222,7 +222,7 @@ def of_label(
         ):
             found = reordered(made.astype("float64"), wanted, orders(table, label))
             if found is not None:
-                yield told(found, name, f"`{label}` of {table.shown}", label)
+                yield _of_part(found, name, f"`{label}` of {table.shown}", label)
     for column, cells in table.cells.items():
         if column == label or len(set(cells)) < 0.95 * len(cells):
             continue
@@ -232,16 +232,16 @@ def of_label(
         if rows is not None:
             found = reordered(rows, wanted, moves(len(wanted)))
             if found is not None:
-                yield told(found, f"`{label}` of {table.shown}", f"the rows that `{column}` names", label)
+                yield _of_part(found, f"`{label}` of {table.shown}", f"the rows that `{column}` names", label)
                 return
     own = features(table, label, vocabulary_of(table))
     if own is not None:
         found = reordered(own, wanted, moves(len(wanted)))
         if found is not None:
-            yield told(found, f"`{label}` of {table.shown}", "its rows", label)
+            yield _of_part(found, f"`{label}` of {table.shown}", "its rows", label)
 
 
-def told(found: tuple[str, float, float, float], what: str, other: str, column: str) -> Unruly:
+def _of_part(found: tuple[str, float, float, float], what: str, other: str, column: str) -> Unruly:
     how, here, there, chance = found
     return Unruly(
         what=what, parts=(), how=f"{how}, beside {other}", here=here, rest=there, chance=chance, column=column
