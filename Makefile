@@ -30,8 +30,8 @@ exhaustive: lint  ## the same, and more of each kind, every script in a real pro
 	PREMORTEM_TESTS_REAL=1 $(PYTEST) $(PYTEST_ARGS)
 
 doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (300 MB more, once)
-	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[torch,dev,doors]'
-	$(PYTEST) tests/integrations tests/sinks tests/docs
+	$(BIN)/python tools/install.py torch,dev,doors
+	$(PYTEST) tests/integrations tests/sinks tests/docs tests/ranks/test_deepspeed.py
 
 lint: style types  ## ruff and mypy
 
@@ -62,11 +62,11 @@ clean:  ## remove .venv and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .premortem
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt tools/install.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 		|| { echo "premortem needs Python 3.10 or newer; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@# An environment without a working pip is half made: begin again.
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Setting up $(VENV), once (torch is the large part)"
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[torch,dev]'
+	$(BIN)/python tools/install.py torch,dev
 	@touch $@

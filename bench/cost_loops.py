@@ -424,6 +424,67 @@ def compiled(steps: int) -> None:
         tick()
 
 
+class Decoder(nn.Module):
+    """GPT-2's, of 124 million weights; on a CPU a small one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        small = DEVICE == "cpu"
+        self.context, self.words = (64, 256) if small else (1024, 50304)
+        width, heads, layers = (64, 4, 2) if small else (768, 12, 12)
+        self.heads = heads
+        self.token, self.place = nn.Embedding(self.words, width), nn.Embedding(self.context, width)
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm": nn.LayerNorm(width),
+                    "project": nn.Linear(width, 3 * width),
+                    "out": nn.Linear(width, width),
+                    "second": nn.LayerNorm(width),
+                    "widen": nn.Linear(width, 4 * width),
+                    "narrow": nn.Linear(4 * width, width),
+                }
+            )
+            for _ in range(layers)
+        )
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, self.words, bias=False)
+        self.head.weight = self.token.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.token(tokens) + self.place(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            q, k, v = (
+                each.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+                for each in block["project"](block["norm"](x)).chunk(3, -1)
+            )
+            seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + block["out"](seen.transpose(1, 2).flatten(-2))
+            x = x + block["narrow"](F.gelu(block["widen"](block["second"](x))))
+        return self.head(self.norm(x))
+
+
+def gpt(steps: int, *, fast: bool = False) -> None:
+    """As nanoGPT trains: bfloat16, clipping, a fused optimizer, the loss printed in every step."""
+    model = Decoder().to(DEVICE)
+    called = torch.compile(model) if fast else model
+    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4, betas=(0.9, 0.95), fused=True)
+    for step in range(steps):
+        tokens = torch.randint(model.words, (8, model.context + 1), device=DEVICE)
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            logits = called(tokens[:, :-1])
+            loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        print(f"iter {step}: loss {loss.item():.4f}")
+        tick()
+
+
+def gpt_compiled(steps: int) -> None:
+    gpt(steps, fast=True)
+
+
 def accelerate(steps: int) -> None:
     from accelerate import Accelerator
 
@@ -526,6 +587,8 @@ LOOPS = {
         deep_default,
         logged,
         compiled,
+        gpt,
+        gpt_compiled,
         accelerate,
         lightning,
         trainer,

@@ -1,9 +1,9 @@
-"""What watching adds to a step on two CPU ranks: all of premortem, as `premortem run` has it, journal and guard among it.
+"""What watching adds to a step on two CPU ranks and more: all of premortem, as `premortem run` has it, journal and guard among it.
 
-    python bench/ranks.py [--rounds 8] [--only ddp|fsdp2] [--json bench/results/ranks.json]
+    python bench/ranks.py [--rounds 8] [--only ddp|fsdp2] [--more 4,8] [--json bench/results/ranks.json]
 
-Two ranks, under DistributedDataParallel (a step of about 50 ms) and then under FSDP2, each in one run. Blocks of 64 steps without
-premortem take turns with blocks in its gears:
+Two ranks, under DistributedDataParallel (a step of about 50 ms) and then under FSDP2, each in one run, and then as many as `--more` says.
+Blocks of 64 steps without premortem take turns with blocks in its gears:
 
     calm      what a run spends its life in, after its first thousand steps: two steps every other second are told
     told      before that: every step is told to every detector
@@ -15,7 +15,8 @@ the same one of the blocks without premortem before and after it; of all rounds 
 mean: every block holds digests and told steps, which a median over the steps would hide.
 
 Time is told twice: as the clock says, and as the processor's time of the training thread, which other programs on the machine
-change less. The comparing of ranks is far below the noise of a step; so the processor's time of its parts is taken as well.
+change less; where there are more ranks than cores, only that is kept. The comparing of ranks is far below the noise of a step; so the
+processor's time of its parts is taken as well.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from typing import Any, NamedTuple
 
 STEP = 0.05  # seconds, of which the added time is told as a share
 SLEEP = 0.03
+TRIES = 10  # a step may be looked at closely just when its turn comes
 CRUISING = 1_000_003  # a step number far from any audit
 NOVELTY = 10  # steps
 AUDITED = 16
@@ -89,7 +91,7 @@ def rank() -> None:
     bare = nn.Sequential(*layers, nn.Linear(96, 1))
     sharded = os.environ["KIND"] == "fsdp2"
     if sharded:
-        fully_shard(bare, mesh=init_device_mesh("cpu", (2,)))
+        fully_shard(bare, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
     model = bare if sharded else DistributedDataParallel(bare)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     torch.manual_seed(dist.get_rank())
@@ -106,6 +108,12 @@ def rank() -> None:
 
     def block(steps: int = BLOCK) -> Block:
         return [one_step() for _ in range(steps)]
+
+    def everywhere(here: bool) -> bool:
+        """On all ranks: they make the same number of steps."""
+        all_of_them = torch.tensor(int(here))
+        dist.all_reduce(all_of_them, dist.ReduceOp.MIN)
+        return bool(all_of_them)
 
     @contextlib.contextmanager
     def watched(folder: str) -> Iterator[Callable[[str], Block]]:
@@ -127,10 +135,11 @@ def rank() -> None:
             if gear == "audited":
                 session.alarm_until = session.step + AUDITED + 2
                 return block(AUDITED + 2)[2:]
-            block(2 * ALIKE + 3)
-            if session.auditing or session.resting != (gear == "calm"):
-                raise SystemExit(f"the run is not in the gear it is to be measured in: {gear}")
-            return block()
+            for _ in range(TRIES):
+                block(2 * ALIKE + 3)
+                if everywhere(not session.auditing and session.resting == (gear == "calm")):
+                    return block()
+            raise SystemExit(f"the run does not come into the gear it is to be measured in: {gear}")
 
         try:
             yield geared
@@ -206,13 +215,26 @@ def added(rounds: list[dict[str, Block]], gear: str) -> dict[str, Any]:
     }
 
 
-def measured(kind: str, rounds: int) -> dict[str, Any]:
+def measured(kind: str, rounds: int, ranks: int = 2) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
         own = {"ROUNDS": str(rounds), "RESULT": str(path), "KIND": kind, "OMP_NUM_THREADS": "1"}
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
         subprocess.run([sys.executable, *launcher, __file__], env={**os.environ, **own}, check=True)
         return dict(json.loads(path.read_text()))
+
+
+def processor_time(kind: str, rounds: int, ranks: int) -> dict[str, Any]:
+    """Of so many ranks what does not depend on how many of them share a core."""
+    found = measured(kind, rounds, ranks)
+    return {
+        "ranks": ranks,
+        "kind": kind,
+        "step_cpu_ms": found["step_cpu_ms"],
+        "added_cpu_ms": {gear: found["gears"][gear]["added_cpu_ms"] for gear in ("calm", "told")},
+        "comparing_cpu_us_a_step": found["comparing"]["cpu_us_a_step"],
+        "digest_bytes": found["comparing"]["digest_bytes"],
+    }
 
 
 def main() -> None:
@@ -221,14 +243,24 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--only", choices=KINDS)
+    parser.add_argument(
+        "--more", default="", metavar="N,N", help="these numbers of ranks too, for processor time"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     only = f" --only {options.only}" if options.only else ""
+    more = f" --more {options.more}" if options.more else ""
+    kinds = [kind for kind in KINDS if options.only in (None, kind)]
     result = {
-        "command": f"python bench/ranks.py --rounds {options.rounds}{only}",
+        "command": f"python bench/ranks.py --rounds {options.rounds}{only}{more}",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "torch": importlib.metadata.version("torch"),
-        "kinds": {kind: measured(kind, options.rounds) for kind in KINDS if options.only in (None, kind)},
+        "kinds": {kind: measured(kind, options.rounds) for kind in kinds},
+        "more": [
+            processor_time(kind, options.rounds, int(number))
+            for number in filter(None, options.more.split(","))
+            for kind in kinds
+        ],
     }
     print(json.dumps(result, indent=2))
     if options.json:

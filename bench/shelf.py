@@ -7,6 +7,8 @@ milliseconds before each answer (a bucket elsewhere answers after 20 to 100), or
 
     list        `premortem ui`'s list of so many runs, all over, from the first request until all of them are there: with an index,
                 and without one (then each head is read, once; the index is written)
+    index       the same from the index alone, each time over a new connection, many times: the best says what it takes, the others
+                what else the machine does. The losses of each run are its own, so that the index is as large as a real one
     lag         how long after a step was made it can be read from the shelf, at the median, and at the worst
     sent        requests and bytes of one run
     outage      the server refuses everything for so many seconds in the middle of a run: rows that are missing afterwards
@@ -33,7 +35,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-PARTS = ("list", "live", "outage", "killed")
+PARTS = ("list", "index", "live", "outage", "killed")
+TIMES = 15  # readers of the index, one after the other
 SERVER = """
 import sys
 from moto.server import ThreadedMotoServer
@@ -55,6 +58,11 @@ while time.time() < end:
     optimizer.step()
     time.sleep(0.02)
 """
+ABOUT = {
+    "format": 2, "parts": 3, "time": 1.0, "meta": {"reason": "finished", "host": "node-1", "pid": 7, "argv": ["train.py"]},
+    "losses": [round(1 / (step + 1), 4) for step in range(40)], "script": "train.py --lr 0.1", "started": "2026-11-18T09:00:00+00:00",
+    "steps": 1000, "loss": 0.025, "tone": "good", "found": "", "message": "",
+}  # fmt: skip
 
 
 class Link:
@@ -63,6 +71,10 @@ class Link:
     def __init__(self, behind: int) -> None:
         self.wait = 0.0
         self.away = False
+        self.faults: random.Random | None = (
+            None  # of every four requests one is refused, or done and its answer lost
+        )
+        self.failed = 0
         self.requests = 0
         self.sent = 0
         link = self
@@ -82,10 +94,18 @@ class Link:
                     self.connection.close()
                     return
                 time.sleep(link.wait)
+                fault = link.faults.random() if link.faults is not None else 1.0
+                link.failed += fault < 0.25
+                if fault < 0.125:
+                    self.send_error(503, "Slow Down")
+                    return
                 connection = HTTPConnection("127.0.0.1", behind, timeout=60)
                 connection.request(self.command, self.path, body, dict(self.headers.items()))
                 reply = connection.getresponse()
                 content = reply.read()
+                if fault < 0.25:
+                    self.connection.close()
+                    return
                 self.send_response(reply.status)
                 for key, value in reply.getheaders():
                     if key.lower() not in {
@@ -125,15 +145,10 @@ def listing(url: str, runs: int, link: Link) -> dict[str, Any]:
     from premortem.shelf.reader import Shelf
     from premortem.vault.remote import Remote
 
-    about = {
-        "format": 2, "parts": 3, "time": 1.0, "meta": {"reason": "finished", "host": "node-1", "pid": 7, "argv": ["train.py"]},
-        "losses": [round(1 / (step + 1), 4) for step in range(40)], "script": "train.py --lr 0.1", "started": "2026-11-18T09:00:00+00:00",
-        "steps": 1000, "loss": 0.025, "tone": "good", "found": "", "message": "",
-    }  # fmt: skip
     remote = Remote(url)
     fs, root = remote._connect(), remote._root
     names = [f"20261118T{number:06d}Z-train-{number}-abcdef" for number in range(runs)]
-    content = layout.write_head(about)
+    content = layout.write_head(ABOUT)
     for first in range(0, runs, 500):
         fs.pipe({f"{root}/{layout.head_name(name)}": content for name in names[first : first + 500]})
     found: dict[str, Any] = {"runs": runs}
@@ -154,6 +169,46 @@ def listing(url: str, runs: int, link: Link) -> dict[str, Any]:
                 while len(index.read(remote)) < runs:
                     time.sleep(0.2)
                 found["index_bytes"] = len(remote.read(layout.INDEX_NAME, layout.INDEX))
+    link.wait = 0.0
+    return found
+
+
+def indexed(url: str, runs: int, link: Link) -> dict[str, Any]:
+    import fsspec
+
+    from premortem.shelf import index, layout
+    from premortem.shelf.reader import Shelf
+    from premortem.vault.remote import Remote
+
+    draw = random.Random(0)
+    heads = {
+        f"20261118T{number:06d}Z-train-{number}-abcdef": ABOUT
+        | {"losses": [draw.random() for _ in range(40)], "script": f"train.py --lr {draw.random():.3g}"}
+        for number in range(runs)
+    }
+    index.add(Remote(url), heads)
+    found: dict[str, Any] = {
+        "runs": runs,
+        "index_bytes": len(Remote(url).read(layout.INDEX_NAME, layout.INDEX)),
+        "times": TIMES,
+    }
+    for kind, wait in (("near", 0.0), ("50ms", 0.05)):
+        link.wait = wait
+        clock, worked = [], []
+        for _ in range(TIMES):
+            fsspec.filesystem("s3").clear_instance_cache()
+            with tempfile.TemporaryDirectory() as cache:
+                began, before = time.monotonic(), time.process_time()
+                shelf = Shelf(url, Path(cache))
+                threading.Thread(target=shelf.look, daemon=True).start()
+                assert len(shelf.heads(60.0)) == runs
+                clock.append(time.monotonic() - began)
+                worked.append(time.process_time() - before)
+        found[kind] = {
+            "seconds_best": round(min(clock), 3),
+            "seconds_median": round(statistics.median(clock), 3),
+            "processor_seconds_best": round(min(worked), 3),
+        }
     link.wait = 0.0
     return found
 
@@ -318,6 +373,7 @@ def main() -> None:
         }
         parts: dict[str, Any] = {
             "list": lambda: listing("s3://shelf/many", options.runs, link),
+            "index": lambda: indexed("s3://shelf/indexed", options.runs, link),
             "live": lambda: lag("s3://shelf/live", link),
             "outage": lambda: outage("s3://shelf/outage", link),
             "killed": lambda: killed("s3://shelf/killed", options.kills),

@@ -1,13 +1,14 @@
 """How often `premortem why` names the cause first, beside `premortem run` alone, on the same scripts.
 
-    python bench/why.py [--sets planted,twins,exam,forum,casebook,mutants,healthy,wild] [--part open|closed|all] [--only TEXT]
-                        [--minutes 2] [--jobs 1] [--most N] [--seed 1] [--shared FOLDER] [--wild FOLDER] [--gpu] [--out FILE]
-                        [--missing] [--seconds N] [--table]
+    python bench/why.py [--sets planted,twins,exam,forum,casebook,mutants,healthy,wild,strangers] [--part open|closed|all]
+                        [--only TEXT] [--minutes 2] [--jobs 1] [--most N] [--seed 1] [--shared FOLDER] [--wild FOLDER]
+                        [--strangers FOLDER]… [--gpu] [--out FILE] [--made] [--missing] [--seconds N] [--table]
 
 A script is judged by the family of the first thing that is said about it. Half of the set is closed, by a hash of the
 script's name: look at the open half, and measure on both. `--shared` is the folder with `exam/`, where it is at hand.
-`--wild` is one that `bench/wild/run.py --export` has made. Each script has two cores; with `--gpu` it may use the GPU too.
+`--wild` is one that `bench/wild/run.py --export` has made; `--strangers` has healthy scripts of people who never saw premortem. Each script has two cores; with `--gpu` it may use the GPU too.
 Each script is written when it is done; `--missing` leaves out those that are there; after `--seconds` no other script is begun; `--table` only prints the table.
+Several of them may run side by side, each with its own `--out`, and `--made` where one has made the casebook's data (`--most 0`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from why_lost import LEAST, lost
 RESULTS = ROOT / "bench" / "results" / "why.json"
 ALONE = {"OMP_NUM_THREADS": "1"}  # many of them run side by side
 CORES = 2  # of each
+PATIENCE = 60.0  # seconds for a verb, besides one and a half times its minutes
 HARMLESS = "harmless"  # a planted mistake that costs nothing here
 HEAD = (
     "set       part    faults  first by run  first by why  proved  healthy  accused by run  by why  "
@@ -61,11 +63,12 @@ def measured(case: Case, minutes: float) -> dict[str, Any]:
                     "lost": cost,
                     "verdict": HARMLESS,
                 }
-        ran = _run(["run", "--quiet", "--policy", "observe"], "--findings", words, at(words), 300)
+        limit = (
+            PATIENCE + 90 * minutes
+        )  # a `why` may take a little longer than it is given: it repeats what helped
+        ran = _run(["run", "--quiet", "--policy", "observe"], "--findings", words, at(words), limit)
         began = time.monotonic()
-        said = _run(
-            ["why", "--quiet", "--minutes", str(minutes)], "--json", words, at(words), 120 * minutes + 300
-        )
+        said = _run(["why", "--quiet", "--minutes", str(minutes)], "--json", words, at(words), limit)
         seconds = time.monotonic() - began
     loud = [each for each in ran.get("findings", ()) if each["severity"] in {"error", "warning"}]
     first = next((each for each in loud if each["severity"] == "error"), loud[0] if loud else None)
@@ -154,23 +157,29 @@ def main() -> None:
     add("--seed", type=int, default=1)
     add("--shared", type=Path)
     add("--wild", type=Path)
+    add("--strangers", type=Path, action="append", default=[])
     add("--gpu", action="store_true")
     add("--out", type=Path, default=RESULTS)
+    add("--made", action="store_true")
     add("--missing", action="store_true")
     add("--seconds", type=float, default=math.inf)
     add("--table", action="store_true")
     options = parser.parse_args()
-    rows = json.loads(options.out.read_text())["scripts"] if options.out.exists() else {}
+    result = json.loads(options.out.read_text()) if options.out.exists() else {"scripts": {}}
+    rows = result["scripts"]
     shared = (
         options.shared.resolve() if options.shared else None
     )  # each script has a folder of its own to run in
     wild = options.wild.resolve() if options.wild else None
-    chosen = [each for each in cases(shared, wild) if each.set in options.sets.split(",")]
+    strangers = [folder.resolve() for folder in options.strangers]
+    chosen = [each for each in cases(shared, wild, strangers) if each.set in options.sets.split(",")]
     chosen = [each for each in chosen if options.only in each.name and options.part in {"all", each.part}]
     known = {name for name, row in rows.items() if row["verdict"] != "none"} if options.missing else set()
     chosen = [each for each in chosen if each.name not in known]
-    chosen = [] if options.table else in_order(chosen, options.seed)[: options.most]
-    make_data(chosen)
+    wanted = [] if options.table else in_order(chosen, options.seed)
+    chosen = wanted[: options.most]
+    if not options.made:
+        make_data(wanted if options.most == 0 else chosen)
     if not options.gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     slots = itertools.count()
@@ -182,13 +191,17 @@ def main() -> None:
             pool.shutdown(wait=False, cancel_futures=True)
         if done.cancelled():
             continue
-        case, row = waiting[done], done.result()
-        rows[case.name] = row
+        case = waiting[done]
+        if done.exception() is not None:  # of one script: the others go on
+            print(case.name if case.part == "open" else "a closed script", repr(done.exception()), flush=True)
+            continue
+        rows[case.name] = row = done.result()
         if case.part == "open":  # whoever tunes sees nothing of the closed half but its count
             said = [row.get(key) for key in ("lost", "right", "run", "why", "verdict", "seconds")]
             print(case.name, *said, flush=True)
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"scripts": dict(sorted(rows.items()))}, indent=1) + "\n")
+        result["scripts"] = dict(sorted(rows.items()))
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
     print(table(rows))
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from premortem import changes
 ROOT = Path(__file__).resolve().parent.parent
 CASEBOOK = ROOT / "casebook"
 DRILLED = ROOT / "bench" / "results" / "drill.json"
-SETS = ("planted", "twins", "exam", "forum", "casebook", "mutants", "healthy", "wild")
+SETS = ("planted", "twins", "exam", "forum", "casebook", "mutants", "healthy", "wild", "strangers")
 PLANTED = 5  # mistakes in each healthy script, of those that have a place there
 # Families of faults that show in how a model learns; the others are about files, memory, time, other processes.
 LEARNING = frozenset(
@@ -81,12 +81,24 @@ class Case:
         return (str(stage(Path(self.words[0]).parent, self.fault, Path(folder))), *self.words[1:])
 
 
-def cases(shared: Path | None, wild: Path | None = None) -> list[Case]:
+def cases(shared: Path | None, wild: Path | None = None, strangers: Iterable[Path] = ()) -> list[Case]:
     """All of them; the healthy ones, but for twins, with mistakes planted in them too."""
     found = list(_as_they_are(shared))
     hosts = [each for each in found if not each.right and each.set != "twins"]
     public = list(wild_cases(wild)) if wild is not None else []
-    return [*found, *planted_cases(hosts), *public]
+    theirs = [case for folder in strangers for case in strangers_cases(folder)]
+    return [*found, *planted_cases(hosts), *public, *theirs]
+
+
+def strangers_cases(folder: Path) -> Iterator[Case]:
+    """A folder of healthy scripts by people who know nothing of premortem, as they are and with mistakes planted."""
+    hosts = [
+        Case(set="strangers", name=f"strangers/{path.stem}", words=(str(path),))
+        for path in sorted(folder.glob("*.py"))
+    ]
+    yield from hosts
+    for case in planted_cases(hosts):
+        yield replace(case, set="strangers")
 
 
 def wild_cases(folder: Path) -> Iterator[Case]:

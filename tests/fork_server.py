@@ -197,6 +197,7 @@ def execute(words: list[str]) -> None:
     if words[0] == "-m":
         sys.argv = words[1:]
         sys.path[0] = str(Path.cwd())
+        sys.modules.pop(words[1], None)  # a fresh process has not imported it, and runpy would warn
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         return
     if words[0] == "-c":

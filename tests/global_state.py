@@ -100,8 +100,8 @@ def _torch() -> dict[str, Any]:
     return state
 
 
-def left_behind(before: dict[str, Any], patience: float = 2.0) -> list[str]:
-    """What is different now. A thread that was told to end gets `patience` seconds to do so."""
+def left_behind(before: dict[str, Any], patience: float = 30.0) -> list[str]:
+    """What is different now. A thread that is ending gets `patience` seconds to do so: on a busy machine it needs them."""
     deadline = time.monotonic() + patience
     while True:
         changed = _changed(before, snapshot())

@@ -12,7 +12,7 @@ from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from premortem.actions import agreement
-from premortem.actions.agreement import Agreement, circle_of
+from premortem.actions.agreement import Agreement, circle_of, partners
 
 
 @pytest.fixture
@@ -76,3 +76,23 @@ def test_a_flag_that_two_ranks_have_raised_is_still_one(first_of_four, monkeypat
     flag = torch.ones(())
     Agreement(lambda name: None, lambda text: None).on_device(circle, flag)
     assert flag == 1
+
+
+@pytest.mark.parametrize("world", [2, 3, 5, 8, 13, 1000])
+def test_all_ranks_have_the_sum_after_few_turns(world):
+    plans = [partners(rank, world) for rank in range(world)]
+    assert len({len(plan) for plan in plans}) == 1
+    assert len(plans[0]) <= world.bit_length() + 1
+    sums = [{rank} for rank in range(world)]
+    for turn in range(len(plans[0])):
+        before = list(sums)
+        for rank, plan in enumerate(plans):
+            meeting = plan[turn]
+            if meeting is None:
+                continue
+            answer = plans[meeting.rank][turn]
+            assert (answer.rank, answer.sends, answer.takes) == (rank, meeting.takes, meeting.sends)
+            if meeting.takes:
+                assert not (meeting.adds and before[rank] & before[meeting.rank]), "no rank is counted twice"
+                sums[rank] = before[meeting.rank] | (before[rank] if meeting.adds else set())
+    assert all(held == set(range(world)) for held in sums)

@@ -151,3 +151,64 @@ def test_a_replacement_is_seen(line, tmp_path):
         type("File", (), {"read_text": lambda _s, **_: code, "relative_to": file.relative_to})()
     )
     assert len(found) == 1
+
+
+# What the call of an object goes through, and what torch shows by these names, whatever a file calls torch.
+_CALLED_THROUGH = {"_compiled_call_impl", "_call_impl", "forward", "backward", "load"}
+# Each has its reason in ARCHITECTURE.md, under "Exceptions".
+EXCEPTIONS = {
+    "startup/children.py",
+    "fit/speed/timed_turns.py",
+    "changes/compiling.py",
+    "fit/session.py",
+    "changes/autocast.py",
+    "changes/channels_last.py",
+    "probes/shape_trail.py",
+    "fit/decisions.py",
+    "changes/loss_terms.py",
+    "scriptrun/sandbox/libraries.py",
+    "parts/",
+}
+
+
+def reaches_into_torch(code):
+    """Ways around the points: what an object is called through, torch's own hooks, kernels in its dispatcher."""
+    for node in ast.walk(ast.parse(code)):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and node.attr in _CALLED_THROUGH
+        ):
+            if not ast.unparse(node).startswith("self."):
+                yield node.lineno
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if (name.startswith("register_") and name.endswith("hook")) or name == "Library":
+                yield node.lineno
+
+
+def test_what_goes_past_the_points_is_on_the_page():
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in EVERY_FILE
+        if path.relative_to(PACKAGE).parts[0] != "points"
+        and list(reaches_into_torch(path.read_text(encoding="utf-8")))
+    }
+    assert {file if not file.startswith("parts/") else "parts/" for file in found} == EXCEPTIONS
+    page = (PACKAGE.parent.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    said = page.partition("### Exceptions")[2].partition("\n## ")[0]
+    assert [file for file in sorted(EXCEPTIONS) if f"`{file}`" not in said] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model._compiled_call_impl = mine",
+        "layer.forward = mine",
+        "register_module_forward_hook(look)",
+        "layer.register_forward_pre_hook(look)",
+        "torch.library.Library('aten', 'IMPL')",
+    ],
+)
+def test_a_way_past_the_points_is_seen(line):
+    assert list(reaches_into_torch(line)) == [1]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from premortem.findings import Certainty, Finding, Patch, Severity, Where
 from premortem.terminal.console import Console
+from premortem.terminal.frame import Frame
 
 SCRIPT = """\
 def main():
@@ -212,6 +213,10 @@ premortem watched 1,200 steps: 2 errors, 1 warning, 1 remark
             {"children": 1, "here": False},
             "premortem watched 1,200 steps in 1 child process: nothing to report",
         ),
+        (
+            {"children": 3, "here": False, "ended": 2},
+            "premortem watched 1,200 steps in 3 child processes and stopped 2 of them: nothing to report",
+        ),
     ],
 )
 def test_a_healthy_run_gets_one_line(facts, line, capsys):
@@ -233,6 +238,17 @@ def test_a_stopped_run_is_told(capsys):
     assert capsys.readouterr().err == (
         "\npremortem stopped this run after 312 steps: 1 error\n  premortem explain T101\n"
     )
+
+
+def test_a_long_line_is_cut_off_where_its_change_can_be_seen():
+    long = "settings = {key: value for key, value in yaml.safe_load(open(path)).items()} if path else"
+    diff = f'--- a\n+++ b\n@@ -1 +1 @@\n-{long} {{"lr": 0.01}}\n+{long} {{"lr": 0.001}}\n'
+    shown = [line.plain.strip() for line in Frame(80).changes(diff, 8)]
+    assert [line[-20:] for line in shown] == [
+        'h else {"lr": 0.01}'.rjust(20, "t"),
+        ' else {"lr": 0.001}'.rjust(20, "h"),
+    ]
+    assert all(line[:5] in {"- ...", "+ ..."} for line in shown)
 
 
 # --- manners ---------------------------------------------------------------------------------

@@ -5,9 +5,10 @@ import sqlite3
 import time
 
 import numpy as np
+import pytest
 
 from premortem.files.opened import Openings
-from premortem.findings import Severity
+from premortem.findings import Finding, Severity
 from premortem.preflight.data import surveying
 from premortem.preflight.project import Project
 from premortem.run import data_reading
@@ -71,12 +72,39 @@ def test_a_table_beside_a_folder_of_pictures_belongs_to_it(tmp_path):
     assert "PM639" in found(tmp_path, [labels, pictures / "leaf_000.png"])
 
 
+@pytest.mark.parametrize(("reach", "expected"), [(2, ["PM742"]), (0, [])])
+def test_what_was_opened_beside_a_table_says_which_column_is_the_target(tmp_path, reach, expected):
+    """A library opens the table, and the script a list of its columns."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    (tmp_path / "data").mkdir()
+    load = np.cumsum(np.random.default_rng(3).normal(0, 1, 800)).round(2)
+    rows = np.arange(10, 790)
+    columns = {
+        "time": [str(np.datetime64("2023-01-01T00:00") + np.timedelta64(int(at), "h")) for at in rows],
+        "load": load[rows],
+        "smooth": np.stack([load[rows + reach - at] for at in range(5)]).mean(0).round(3),
+        "next": load[rows + 1],
+    }
+    parquet.write_table(pyarrow.table(columns), tmp_path / "data" / "load.parquet")
+    listed = tmp_path / "data" / "columns.json"
+    listed.write_text('{"target": "next", "features": ["load", "smooth"]}')
+    (tmp_path / "train.py").write_text(
+        "import json, pandas\ntable = pandas.read_parquet('data/load.parquet')\nnames = json.load(open('data/columns.json'))\n"
+        "x, y = table[names['features']], table[names['target']]\n"
+    )
+    for path in (tmp_path / "data").iterdir():
+        os.utime(path, (time.time() - 60,) * 2)
+    assert found(tmp_path, [listed]) == expected
+
+
 def test_a_process_beside_the_run_says_what_it_finds_as_warnings(tmp_path, monkeypatch):
     script(tmp_path)
     path = tmp_path / "data" / "readings.csv"
     table(path, sentinel=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(data_reading, "PATIENCE", 60.0)
+    monkeypatch.setattr(data_reading, "MOMENT", 60.0)
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')\n")
     reading = DataReading(RunOptions(target="train.py"), lambda unit, error: None)
     reading.begin([str(path)])
@@ -105,7 +133,7 @@ def test_an_error_of_the_checks_is_a_warning_of_a_run():
         "where": {"file": None, "line": None, "module": None, "parameter": None},
         "message": "x",
     }
-    assert data_reading.warned(record).severity is Severity.WARNING
+    assert data_reading.warned(Finding.from_json(record)).severity is Severity.WARNING
 
 
 def test_a_database_is_heard_although_its_library_opens_it(tmp_path):
@@ -131,3 +159,36 @@ def test_a_process_that_was_ended_says_nothing_and_is_no_fault(tmp_path, monkeyp
     reading.begin(["x.csv"])
     assert reading.take(last=True) is None
     assert (reading.over, faults) == (True, [])
+
+
+@pytest.mark.parametrize(("end", "found"), [("", 2), ("[:-9]", 1)])
+def test_what_a_process_had_found_before_it_was_ended_counts(tmp_path, monkeypatch, end, found):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(data_reading, "MOMENT", 60.0)
+    script = f"""
+import json, os, signal
+from premortem.findings import Certainty, Finding, Severity
+for code in ("PM674", "PM617"):
+    made = Finding(code=code, name=code, family="data-order", severity=Severity.WARNING, certainty=Certainty.MEASURED, step=0, message="m")
+    line = json.dumps({{"finding": made.to_json(), "explains": []}}) + "\\n"
+    print(line if code == "PM674" else line{end}, end="", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    monkeypatch.setattr(data_reading, "_CALL", script)
+    reading = DataReading(RunOptions(target="train.py"), lambda unit, error: None)
+    reading.begin(["x.csv"])
+    assert [f.code for f in reading.take(last=True).findings] == ["PM674", "PM617"][:found]
+
+
+def test_the_end_of_a_run_waits_a_moment_and_leaves_no_process_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(data_reading, "_CALL", "import time; time.sleep(120)")
+    reading = DataReading(RunOptions(target="train.py"), lambda unit, error: None)
+    reading.begin([str(tmp_path / "x.csv")])
+    process = reading._process
+    waited = []
+    wait = process.wait
+    monkeypatch.setattr(process, "wait", lambda timeout=None: (waited.append(timeout), wait(timeout))[1])
+    assert reading.take(last=True) is None
+    assert waited[0] == data_reading.MOMENT
+    assert process.returncode is not None

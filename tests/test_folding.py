@@ -54,6 +54,17 @@ def test_a_consequence_is_folded_whichever_came_first() -> None:
     assert names(finding("A"), finding("C")) == names(finding("C"), finding("A")) == ["cause"]
 
 
+def test_a_symptom_is_under_whatever_else_was_found() -> None:
+    shown = {**CARDS, "S": Card(code="S", name="shown", family="lr", severity=Severity.WARNING, symptom=True)}
+    alone = finding("S", cards=shown)
+    assert fold([alone], shown) == [alone]
+    for other in ("C", "E"):
+        (kept,) = fold([alone, finding(other)], shown)
+        assert (kept.name, kept.evidence["also"]) == (shown[other].name, ["shown"])
+    habit = finding("C", Severity.INFO)
+    assert [f.name for f in fold([alone, habit], shown)] == ["shown", "echo"]
+
+
 def test_two_that_explain_each_other_leave_the_first() -> None:
     assert names(finding("A"), finding("B")) == ["cause"]
     assert names(finding("B"), finding("A")) == ["symptom"]

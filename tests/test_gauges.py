@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from premortem.files.repository import revision
 from premortem.run import environment
 
 
@@ -24,22 +25,22 @@ def repository(tmp_path):
 def test_the_commit_is_read_without_git(repository):
     head = git(repository, "rev-parse", "HEAD")
     (repository / "deep" / "down").mkdir(parents=True)
-    assert environment.revision(repository / "deep" / "down") == head
+    assert revision(repository / "deep" / "down") == head
     git(repository, "pack-refs", "--all")
-    assert environment.revision(repository) == head
+    assert revision(repository) == head
     git(repository, "checkout", "-q", "--detach")
-    assert environment.revision(repository) == head
+    assert revision(repository) == head
 
 
 def test_the_commit_of_a_second_work_tree(repository, tmp_path_factory):
     other = tmp_path_factory.mktemp("trees") / "other"
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
     git(other, "commit", "-q", "--allow-empty", "-m", "second")
-    assert environment.revision(other) == git(other, "rev-parse", "HEAD") != environment.revision(repository)
+    assert revision(other) == git(other, "rev-parse", "HEAD") != revision(repository)
 
 
 def test_no_repository(tmp_path):
-    assert environment.revision(tmp_path) in {"", environment.revision(tmp_path.parent)}
+    assert revision(tmp_path) in {"", revision(tmp_path.parent)}
 
 
 def test_the_environment_tells_no_secret(monkeypatch):

@@ -24,7 +24,8 @@ from premortem.errors import JournalError
 from premortem.events import OptimizerBuilt, Seeded, Site, StepStats
 from premortem.files.plain import dumps, plain
 from premortem.findings import FAMILIES, Certainty, Finding, Severity, Where
-from premortem.journal import Journal, Run, claim_folder, default_folder, never_fatal, schema, write
+from premortem.journal import Journal, Run, claim_folder, default_folder, later, never_fatal, schema, write
+from tests import without_locks
 
 SRC = str(Path(premortem.__file__).parents[1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SRC}
@@ -448,6 +449,99 @@ def test_a_folder_that_cannot_be_written_can_be_read(journal, read, tmp_path):
         shutil.copy(journal.path.with_name(name), copy)
     (copy / f"{schema.FILE}-shm").mkdir()
     assert read(copy).findings() == [FINDING]
+
+
+def copied(folder, target):
+    """As Ray copies a trial's folder to its storage, again and again: what is gone by then is not deleted there."""
+    shutil.copytree(folder, target, dirs_exist_ok=True)
+
+
+def test_a_copy_that_was_begun_during_the_run_is_whole_when_it_is_copied_again(journal, read, tmp_path):
+    """An old WAL file that stays beside the new journal would be laid over it."""
+    for step in range(200):
+        journal.step(stats(step), 0.0)
+    journal.finding(FINDING)
+    copied(journal.path.parent, tmp_path / "copy")
+    wal = tmp_path / "copy" / f"{schema.FILE}-wal"
+    assert wal.stat().st_size > 0
+    for step in range(200, 3000):
+        journal.step(stats(step), 0.0)
+    journal.note(reason="finished", text="x" * 20_000)
+    journal.close()
+
+    copied(journal.path.parent, tmp_path / "copy")
+    assert wal.stat().st_size == 0
+    run = read(tmp_path / "copy")
+    assert (run.meta["reason"], len(run.steps()), run.findings()) == ("finished", 3000, [FINDING])
+
+
+def test_what_is_added_later_does_not_spoil_a_copy_either(journal, read, tmp_path):
+    folder = journal.path.parent
+    journal.event(Seeded(step=0, seed=6))
+    journal.finding(FINDING)
+    copied(folder, tmp_path / "copy")
+    journal.close()
+    assert later.add(folder, Seeded(step=1, seed=7))
+    copied(folder, tmp_path / "copy")
+    assert [event["event"] for event in read(tmp_path / "copy").events()] == ["Seeded", "Seeded"]
+
+
+def test_a_journal_without_a_wal_gets_none(tmp_path):
+    """Where the disk allows none, and of a run that was fetched from elsewhere."""
+    write.create(tmp_path / schema.FILE, {}, mode="DELETE")
+    assert later.add(tmp_path, Seeded(step=1, seed=7))
+    assert [path.name for path in tmp_path.iterdir()] == [schema.FILE]
+
+
+# --- a disk without locks --------------------------------------------------------------------
+
+READER = """
+import sys
+from pathlib import Path
+from premortem.events import Seeded
+from premortem.journal import Run, later
+folder = Path(sys.argv[1])
+for _ in range(int(sys.argv[2])):
+    with Run(folder) as run:
+        found, steps = run.findings(), run.steps()
+    # Steps are written at the latest with the finding that follows them: a torn copy has other ones.
+    assert [each.step for each in steps] == list(range(1, len(steps) + 1)) and len(steps) >= found[-1].step
+    print(found[-1].step)
+if len(sys.argv) > 3:
+    print(later.add(folder, Seeded(step=1, seed=7)))
+    with Run(folder) as run:
+        print(len(run.events("Seeded")))
+"""
+
+
+def test_a_disk_without_locks_keeps_a_journal_that_is_readable_at_any_time(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    environ = {**ENVIRONMENT, **without_locks.environment(disk, tmp_path)}
+    refused = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('CREATE TABLE a (b)')"
+    plain = subprocess.run(
+        [sys.executable, "-c", refused, str(disk / "plain")], env=environ, capture_output=True, check=False
+    )
+    assert b"database is locked" in plain.stderr, "SQLite by itself writes nothing there"
+
+    command = [sys.executable, "-c", VICTIM, str(disk / "run")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
+    shown = [process.stdout.readline() for _ in range(3)]
+
+    def seen(*words):
+        reader = [sys.executable, "-c", READER, str(disk / "run"), *words]
+        return subprocess.run(reader, env=environ, capture_output=True, text=True, check=True).stdout.split()
+
+    live = [int(word) for word in seen("20")]
+    assert int(shown[-1]) <= live[0] < live[-1], "it goes on while it is read"
+    process.send_signal(signal.SIGKILL)
+    shown += process.stdout.readlines()
+    process.stdout.close()
+    process.wait()
+    whole = [int(line) for line in shown if line.endswith("\n")]
+    last, added, events = seen("1", "more")
+    assert int(last) >= whole[-1]
+    assert (added, events) == ("True", "1")
 
 
 # --- folders ---------------------------------------------------------------------------------

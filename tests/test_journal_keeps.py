@@ -86,7 +86,7 @@ def test_what_is_not_finite_is_kept_besides():
 
 
 def test_names_without_end_are_ended():
-    sparse = Sparse(10, series=64)
+    sparse = Sparse(10)
     assert sum(sparse.wants(f"loss of batch {number}") for number in range(10_000)) == 64
 
 

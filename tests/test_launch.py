@@ -41,6 +41,8 @@ class Watcher:
     look_for_torch = attach_when_torch_arrives
     def gaps(self):
         return []
+    def stand_aside(self):
+        pass
     def emit(self, event):
         if isinstance(event, LogLine) and event.values:
             label, text, value = event.values[0]

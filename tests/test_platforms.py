@@ -1,5 +1,6 @@
 """What only reads works where POSIX is missing; what starts a script says so at once."""
 
+import json
 import subprocess
 import sys
 
@@ -10,8 +11,8 @@ from premortem.journal import Journal
 
 # Takes away what the other system lacks, before premortem is imported. `os.name` stays: pathlib would make paths of another kind.
 AWAY = """
-import os, signal, sys
-system, *words = sys.argv[1:]
+import contextlib, io, json, os, signal, sys
+system, calls_of = sys.argv[1], json.loads(sys.argv[2])
 # The standard library and others are those of the system they were made for.
 import bokeh.embed, bokeh.layouts, bokeh.plotting, jinja2, numpy, shutil, subprocess, sysconfig, tempfile, torch, rich.console
 sysconfig.get_config_vars()
@@ -37,24 +38,26 @@ if system == "win32":
             delattr(signal, name)
 sys.platform = system
 from premortem.cli import main
-sys.exit(main(words))
+for words in calls_of:
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+        out.flush()
+    print(json.dumps([code, out.buffer.getvalue().decode(), err.getvalue()]))
 """
 SYSTEMS = ("win32", "darwin")
 
 
-@pytest.fixture
-def there(tmp_path):
-    """Runs premortem as on another system."""
-
-    def called(system, *words):
-        command = [sys.executable, "-c", AWAY, system, *map(str, words)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-
-    return called
+def called(folder, system, calls):
+    """Premortem as on another system, all calls in one process: exit code, stdout and stderr of each."""
+    command = [sys.executable, "-c", AWAY, system, json.dumps(calls)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_what_only_reads_works(there, tmp_path, system):
+def test_what_only_reads_works(tmp_path, system):
     torch = pytest.importorskip("torch")
     (tmp_path / "train.py").write_text("import torch\n\n\ndef move(x):\n    x.unsqueeze(0)\n    return x\n")
     torch.save({"weight": torch.zeros(2)}, tmp_path / "net.pt")
@@ -65,20 +68,17 @@ def test_what_only_reads_works(there, tmp_path, system):
             StepStats(step=step, optimizer=1, loss=0.5, grad_norm=1.0, worst=None, lr=0.1), 1000.0 + step
         )
     opened.close()
-    path = opened.path
-    for code, said, words in [
+    path = str(opened.path)
+    wanted = [
         (1, "PM501", ("lint", "train.py")),
         (0, "parameter-without-optimizer", ("explain", "PM103")),
         (0, "# Nothing wrong was seen in 2 steps.", ("report", path, "-o", "-")),
         (0, "<!doctype html>", ("report", path, "--format", "html", "-o", "-")),
         (0, "net.pt", ("ckpt", "verify", "net.pt")),
-    ]:
-        done = there(system, *words)
-        assert (done.returncode, said in done.stdout) == (code, True), (
-            words,
-            done.stdout[-500:],
-            done.stderr,
-        )
+    ]
+    answers = called(tmp_path, system, [words for _, _, words in wanted])
+    for (code, said, words), (left, out, err) in zip(wanted, answers, strict=True):
+        assert (left, said in out) == (code, True), (words, out[-500:], err)
 
 
 @pytest.mark.parametrize("verb", ["run", "check", "fit", "drill", "why", "replay", "demo"])

@@ -91,3 +91,28 @@ def test_a_finding_without_a_capsule_belongs_to_the_failure_before_it():
     assert "replayed" not in far.evidence
     (other,) = with_proofs([finding(capsule="/x/capsules/step-9")], [record()], CARDS)
     assert "replayed" not in other.evidence
+
+
+def test_a_replay_that_begins_with_the_batch_keeps_the_line_that_made_it():
+    seen = finding(capsule="/x/capsules/step-37", op="div", stage="forward", made="nan")
+    told = explained(seen, record(stage="data", op="", what="input", line=65), CARDS)
+    assert (told.where, told.message, told.evidence["op"]) == (seen.where, seen.message, "div")
+    assert told.evidence["replayed"] is True
+
+
+def test_the_same_operation_in_a_step_that_was_not_kept_is_at_the_line_that_was_proved():
+    """Of many steps that fail, three capsules are kept."""
+    first = finding(capsule="/x/capsules/step-37", op="acos", stage="forward")
+    later = finding("non-finite-training", step=683, op="acos", stage="forward", first_step=683)
+    _, told = with_proofs([first, later], [record()], CARDS)
+    assert (told.where.file, told.where.line, told.certainty) == ("model.py", 20, Certainty.MEASURED)
+    assert told.evidence["line_proved_in_step"] == 37
+    (alone,) = with_proofs([first], [record(made="")], CARDS)
+    assert "line_proved_in_step" not in alone.evidence  # it is that line's own proof
+    for unlike in (
+        {"op": "log", "stage": "forward"},
+        {"op": "acos", "stage": "backward"},
+        {"op": "acos", "stage": "forward", "made": "nan"},  # seen where it was made
+    ):
+        _, told = with_proofs([first, finding("non-finite-training", step=683, **unlike)], [record()], CARDS)
+        assert told.where.line == 50

@@ -69,6 +69,23 @@ def test_strict_stops_at_the_first_error() -> None:
     assert stopped.value.code == 3
 
 
+def test_strict_also_stops_a_run_that_never_steps() -> None:
+    passes = []
+
+    def train_without_steps() -> None:
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(400):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).square().mean().backward()
+            passes.append(step)
+
+    with pytest.raises(SystemExit) as stopped, premortem.watch(policy="strict", quiet=True):
+        train_without_steps()
+    assert "PM123 step-never-called" in stopped.value.reason
+    assert 8 < len(passes) < 200
+
+
 def test_an_unknown_policy_is_named() -> None:
     with pytest.raises(UsageError, match="there is no policy `strictt`; did you mean `strict`"):
         premortem.watch(policy="strictt")

@@ -33,7 +33,12 @@ class Room(NamedTuple):
 
 # Every room may import these. They import nothing but each other and the standard library.
 VOCABULARY = (
-    Room("events", "what happens in a run, as plain numbers and names; one file per part of a training"),
+    Room(
+        "events",
+        "what happens in a run, as plain numbers and names; one file per part of a training",
+        "",
+        "typing_extensions",
+    ),
     Room("findings", "what premortem says: a finding, its place, severity and certainty"),
     Room(
         "cards", "the identity of every unit that can report something: code, name, family, what it explains"
@@ -65,7 +70,11 @@ VOCABULARY = (
 
 ROOMS = (
     Room("points", "the places where torch is watched or changed: one switch each", torch=Torch.YES),
-    Room("tensors", "whether tensors are finite, and what a rank has of a sharded one", torch=Torch.YES),
+    Room(
+        "tensors",
+        "whether tensors are finite, what a rank has of a sharded one, random generators put back",
+        torch=Torch.YES,
+    ),
     Room(
         "startup",
         "a call after an import; the processes that a run starts, watched once they train",
@@ -118,6 +127,7 @@ ROOMS = (
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
         "actions catalog changes convictions detectors journal lint notebook parts policy probes program proof ranks replay "
         "shelf sinks startup terminal vault",
+        "hydra omegaconf",
     ),
     Room(
         "scriptrun",
@@ -128,7 +138,7 @@ ROOMS = (
     Room(
         "changes",
         "what can be different in a run: one file for each thing that is changed, and how it reaches into the script",
-        "lint points probes",
+        "lint points probes tensors",
         torch=Torch.YES,
     ),
     Room(
@@ -148,7 +158,7 @@ ROOMS = (
     Room(
         "fit",
         "what a step needs on a card that is not there; what makes it faster",
-        "changes points program scriptrun terminal",
+        "changes points program scriptrun tensors terminal",
         "rich typing_extensions",
         Torch.YES,
     ),
@@ -169,7 +179,7 @@ ROOMS = (
     Room(
         "rehearsal",
         "the user's script for a few steps: in its own process, and who starts it",
-        "fit points probes program proof run scriptrun startup terminal",
+        "fit points probes program proof run scriptrun startup tensors terminal",
         torch=Torch.YES,
     ),
     Room(
@@ -193,7 +203,7 @@ ROOMS = (
     Room(
         "sweep",
         "the trials of a sweep, compared: root causes, and the settings that go with them",
-        "journal ranks report terminal",
+        "detectors journal ranks report shelf terminal",
     ),
     Room(
         "shelf",
@@ -209,7 +219,7 @@ ROOMS = (
     Room(
         "parts",
         "safe pieces for the user's own loop; one file each",
-        "",
+        "tensors",
         "torchmetrics rich",
         Torch.YES,
     ),
@@ -219,7 +229,7 @@ ROOMS = (
         "integrations",
         "doors for frameworks: translate to `premortem.watch`",
         "journal notebook ranks run startup terminal testing",
-        "lightning optuna pytorch_lightning ray transformers pytest",
+        "hydra lightning optuna pytorch_lightning ray transformers pytest",
     ),
     Room("agents", "for coding agents: an MCP server over the verbs", "journal report ui", "mcp"),
     Room("testing", "the door for tests", "run"),

@@ -36,6 +36,8 @@ _LOOPS = {
     "bf16": "... in bfloat16",
     "scaler": "... in float16 with a scaler",
     "accumulation": "... accumulating micro-batches",
+    "loader_eval": "... from a loader, with evaluations",
+    "q_learning": "Q-learning, with many small forward passes",
     "gan": "GAN, two optimizers",
 }
 
@@ -234,9 +236,25 @@ def ranks(result: dict[str, Any]) -> str:
         f"Two gloo ranks, {parameters} parameters, AdamW; {result['machine']}, torch {result['torch']}, `{result['command']}`. By the "
         f"clock the rounds of the first row differ by what else the machine does: {', '.join(rounds)}."
     )
-    if "note" in result:
-        notes += f" {result['note']}"
-    return "\n".join([*rows, "", notes])
+    if result["more"]:
+        notes += " On more ranks than there are cores, by the processor's time of one rank's training thread:"
+    return "\n".join([*rows, "", notes, *_on_more_ranks(result["more"], names)])
+
+
+def _on_more_ranks(found: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
+    if not found:
+        return []
+    rows = [
+        "",
+        "| ranks | | a step | added after a thousand steps | added before that | of it, comparing the ranks |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {each['ranks']} | {names[each['kind']]} | {each['step_cpu_ms']:.1f} ms | {each['added_cpu_ms']['calm']:.2f} ms "
+        f"| {each['added_cpu_ms']['told']:.2f} ms | {each['comparing_cpu_us_a_step'] / 1000:.2f} ms |"
+        for each in found
+    ]
+    return rows
 
 
 def ranks_measured(result: dict[str, Any]) -> str:
@@ -274,9 +292,39 @@ def ranks_modelled(result: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def ranks_counted(result: dict[str, Any]) -> str:
+    """What the agreement sends on this machine (bench/ranks_counts.py)."""
+    rows = [
+        "| ranks | segments sent by a rank, a step | bytes sent by a rank, a step | one digest | operations of the store, a second |",
+        "|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {found['ranks']} | {found['agreement_messages_a_step']:.1f} (most: {found['agreement_messages_a_step_most']:.1f}) "
+        f"| {found['agreement_bytes_a_step']:.0f} | {found['digest_bytes']} bytes | {found['store_operations_a_second']:.0f} |"
+        for found in result["counted"]
+    ]
+    return "\n".join(rows)
+
+
+def ranks_played(result: dict[str, Any]) -> str:
+    """The same agreement, played out for more ranks than a machine has."""
+    rows = [
+        "| ranks | messages that wait for each other | at 50 µs each | messages sent by a rank | gloo's own ring would need |",
+        "|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {_spaced(found['ranks'])} | {found['depth']} | {found['ms_at_50_us']:.2f} ms | {found['messages_a_rank']:.1f} "
+        f"(most: {found['messages_a_rank_most']}) | {_spaced(found['ring_depth'])}, {found['ring_ms_at_50_us']:.1f} ms |"
+        for found in result["played"]
+    ]
+    return "\n".join(rows)
+
+
 def swept(result: dict[str, Any]) -> str:
     """What ending broken trials saves (bench/sweep.py)."""
     ended, left = result["ended_by_mistake"], result["not_ended_by_mistake"]
+    went_on = [row for row in result["rows"] if row["mistake"] and not row["ended"]]
+    named = sum(bool(row["codes"] or row["warnings"]) for row in went_on)
     rows = ["| mistake | trials | ended |", "|---|---|---|"]
     rows += [
         f"| {name.replace('_', ' ')} | {ended.get(name, 0) + left.get(name, 0)} | {ended.get(name, 0)} |"
@@ -291,7 +339,8 @@ def swept(result: dict[str, Any]) -> str:
                 f"{result['steps_when_ended_median']:.0f} steps, and {result['broken_steps_not_made']:.0%} of the steps of broken trials were "
                 f"not made. Of {result['healthy']} healthy trials {result['healthy_ended']} were ended and "
                 f"{result['healthy_with_warnings']} had a warning. At {result['seconds_of_a_whole_trial']:.0f} s for a whole trial that is "
-                f"{result['minutes_saved']:.0f} of {result['minutes_of_whole_trials']:.0f} minutes. {result['note']}"
+                f"{result['minutes_saved']:.0f} of {result['minutes_of_whole_trials']:.0f} minutes. Of the {len(went_on)} broken ones that "
+                f"were not ended, {named} have a finding: a warning ends nothing, and some errors are certain only when the run is over."
             ),
         ]
     )
@@ -299,14 +348,19 @@ def swept(result: dict[str, Any]) -> str:
 
 def shelved(result: dict[str, Any]) -> str:
     """A shelf of runs on an S3-compatible server (bench/shelf.py)."""
-    listed, live, outage, killed = (result[name] for name in ("list", "live", "outage", "killed"))
+    listed, index, live, outage, killed = (
+        result[name] for name in ("list", "index", "live", "outage", "killed")
+    )
+    near, far = index["near"], index["50ms"]
     return "\n".join(
         [
             "| | |",
             "|---|---|",
             (
-                f"| a list of {_spaced(listed['runs'])} runs, from an index of {listed['index_bytes'] / 1000:.0f} kB "
-                f"| {listed['index']['requests']} requests, {listed['index']['processor_seconds']:.2f} s of the processor |"
+                f"| a list of {_spaced(index['runs'])} runs, from an index of {index['index_bytes'] / 1e6:.1f} MB, over a new connection "
+                f"| {near['seconds_best']:.2f} s, {near['processor_seconds_best']:.2f} s of them the processor's; "
+                f"{far['seconds_best']:.2f} s where each answer comes 50 ms later. The best of {index['times']}; at the median "
+                f"{near['seconds_median']:.2f} and {far['seconds_median']:.2f} s |"
             ),
             (
                 f"| the same without an index, once | {_spaced(listed['no_index']['requests'])} requests, "
@@ -322,7 +376,7 @@ def shelved(result: dict[str, Any]) -> str:
                 f"the last {killed['lost_seconds_median']:.1f} s are missing at the median, {killed['lost_seconds_worst']:.1f} s at the worst |"
             ),
             "",
-            f"`{result['command']}`. {result['note']}",
+            f"`{result['command']}`",
         ]
     )
 
@@ -525,6 +579,10 @@ EXAM = {
     "open-6": "the open half of 67 more, at first sight; rules were repaired on it afterwards",
     "closed-6": "the closed half of the 67, at first sight after those repairs; then repaired on it too",
     "closed-7": "27 more after that, at first sight",
+    "open-8": "the open half of 44 more, at first sight; rules were repaired on it afterwards",
+    "closed-8": "the closed half of the 44, at first sight after those repairs; then repaired on it too",
+    "open-9": "the open half of 25 more, at first sight; one rule in preview was repaired on it afterwards",
+    "closed-9": "the closed half of the 25, at first sight; nothing was repaired on it",
 }
 
 

@@ -194,7 +194,8 @@ def losses(tree: ast.AST) -> Iterator[ast.Call]:
     """Calls of two values whose result goes backward, as far as the names say it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.value.args) >= 2:
-            if "loss" in ast.unparse(node.targets[0]).lower():
+            starred = any(isinstance(each, ast.Starred) for each in node.value.args)
+            if "loss" in ast.unparse(node.targets[0]).lower() and not starred:
                 yield node.value
 
 

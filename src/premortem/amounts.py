@@ -3,38 +3,42 @@
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def scaled(count: float, largest: str = UNITS[-1]) -> tuple[float, str]:
+def scaled(count: float) -> tuple[float, str]:
     """1536 is (1.5, "KiB")."""
     number = float(count)
-    for unit in UNITS[: UNITS.index(largest)]:
+    for unit in UNITS[:-1]:
         if abs(number) < 1024:
             return number, unit
         number /= 1024
-    return number, largest
+    return number, UNITS[-1]
 
 
-def size(amount: float) -> str:
-    """`1.5 GiB`, `120 MiB`."""
+def size(amount: float, digits: int = 0) -> str:
+    """`1.5 GiB`, `120 MiB`; with `digits` of them where they say something: `24 MiB`, `1.25 GiB`."""
     number, unit = scaled(amount)
     if unit == "bytes":
         return f"{number:.0f} B"
+    if digits and abs(number) < 999.5:
+        return f"{number:.{digits}g} {unit}"
     return f"{number:.0f} {unit}" if abs(number) >= 100 else f"{number:.1f} {unit}"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `1,204 files`, `2 batches`."""
-    many = plural or noun + ("es" if noun.endswith("ch") else "s")
+    """`1 file`, `1,204 files`, `2 batches`, `3 epochs`."""
+    many = plural or noun + ("es" if noun.endswith(("tch", "nch")) else "s")
     return f"{number:,} {noun if number == 1 else many}"
 
 
-def share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "0 %"
+def share(part: float, whole: float, decimals: int = 1) -> str:
+    return f"{100 * part / whole:.{decimals}f} %" if whole > 0 else "0 %"
 
 
 def some(names: Iterable[str], most: int = 3) -> str:
@@ -66,6 +70,26 @@ def roughly(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def minute(moment: float) -> str:
+    """A moment in seconds since 1970, in UTC: `2026-03-01 14:05`."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment))
+
+
+def stamp(moment: float) -> str:
+    """The same for programs: `2026-03-01T14:05:09.250+00:00`."""
+    from datetime import datetime, timezone
+
+    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
+
+
+def length(things: Any) -> int | None:
+    """How many there are; None of a stream."""
+    try:
+        return len(things)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def free() -> int:

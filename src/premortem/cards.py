@@ -33,6 +33,8 @@ class Card:
     explains_later: tuple[str, ...] = ()
     # It happens at one step: what was seen well before that is not its consequence, except at the very same line.
     sudden: bool = False
+    # Only how something shows that has its cause elsewhere: whatever else is an error or a warning of the run explains it.
+    symptom: bool = False
     # Not proven on enough real code yet: off unless asked for. Only lint rules have this.
     preview: bool = False
 
@@ -60,7 +62,9 @@ def page(card: Card, unit: type) -> str:
 Unit = TypeVar("Unit")
 
 
-def units_in(package: str, path: Iterable[str], kind: type[Unit]) -> tuple[type[Unit], ...]:
+def units_in(
+    package: str, path: Iterable[str], kind: type[Unit] | tuple[type[Unit], ...]
+) -> tuple[type[Unit], ...]:
     """The units of all files of a folder, in the order of their codes: each class of this kind that has a card."""
     found: dict[str, type[Unit]] = {}
     for module in pkgutil.iter_modules(path, f"{package}."):
@@ -68,10 +72,10 @@ def units_in(package: str, path: Iterable[str], kind: type[Unit]) -> tuple[type[
             continue
         for unit in vars(import_module(module.name)).values():
             if (
-                inspect.isclass(unit)
+                isinstance(unit, type)
+                # Not one that it imports; asked first, it is felt at every start.
+                and unit.__module__ == module.name
                 and not hasattr(unit, "__origin__")  # `tuple[int, ...]` passes for a class in Python 3.10
-                and unit.__module__
-                == module.name  # not one that it imports; asked first, it is felt at every start
                 and "card" in vars(unit)
                 and issubclass(unit, kind)
             ):

@@ -52,11 +52,39 @@ class Command(NamedTuple):
         here = Path(self.target).parent if self.target and not self.module else Path()
         return here.absolute()
 
+    def needs_a_script(self, verb: str, instead: str = "") -> None:
+        """Raises UsageError where none is named. `instead`: what can be asked without one."""
+        if self.module and (not self.target or self.target.startswith("-")):
+            raise UsageError(f"`-m` needs the name of a module: premortem {verb} -m package.module")
+        if not self.target:
+            raise UsageError(f"which script? premortem {verb} train.py{instead}")
+
 
 def starting_a_script(parser: Parser) -> None:
     """The last options of every verb that starts the user's script."""
     parser.add_argument("--quiet", action="store_true", help="print nothing")
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
+
+
+def limited(parser: Parser, seconds: float | None, words: str = "the longest one launch may take") -> None:
+    """The option of every verb that starts the user's script several times."""
+    parser.add_argument("--seconds", type=_above_zero, default=seconds, metavar="S", help=words)
+
+
+def _above_zero(word: str) -> float:
+    seconds = float(word)
+    if not seconds > 0:
+        raise UsageError("`--seconds` must be more than 0")
+    return seconds
+
+
+def not_over_code(options: argparse.Namespace, *names: str) -> None:
+    """Raises UsageError where the name of a file was forgotten, and the script was taken for it."""
+    for name in names:
+        file = getattr(options, name)
+        if file is not None and file.suffix == ".py":
+            kind = ".svg" if name == "picture" else ".json"
+            raise UsageError(f"`--{name} {file}` would overwrite a Python file; give it a {kind} file")
 
 
 class _Format(argparse.Action):

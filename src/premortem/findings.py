@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -45,8 +45,12 @@ class Where:
     parameter: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return " ".join(part for part in (place, self.module, self.parameter) if part)
+        return " ".join(part for part in (self.spot(), self.module, self.parameter) if part)
+
+    def spot(self, named: Callable[[str], str] = str) -> str:
+        """`train.py:12`, with the file as `named` writes it; "" where it is not known."""
+        file = named(self.file) if self.file else ""
+        return f"{file}:{self.line}" if file and self.line else file
 
 
 class Patch(NamedTuple):

@@ -46,11 +46,24 @@ RECORDS = _set(
     "chance majority threshold limit"
 )
 
+# --- what ends --------------------------------------------------------------------------------
+
+# An episode that ends by itself: behind it there is nothing.
+TERMINAL = _set("terminal terminals terminated termination")
+
+# --- of all that came so far -------------------------------------------------------------------
+
+CUMULATIVE = _set("cumulative cumul cum prequential online lifetime far")
+
 # --- what is counted --------------------------------------------------------------------------
 
 EPOCHS = _set("epoch epochs ep")
 ITERATIONS = _set("iter iters iteration iterations it")
 STEPS = ITERATIONS | _set("step steps")
+# How many samples one step is made of: batch size, accumulation, number of processes.
+BATCHES = _set("batchsize bs bsz")
+ACCUMULATED = _set("accum accumulate accumulation accumulated")
+PROCESSES = _set("world worldsize nproc gpus ngpus ranks")
 COUNTERS = EPOCHS | STEPS | _set("batch batches round rounds fold folds")
 
 _WORD = re.compile(r"[^\W\d_][^\W_]*(?:@\d+)?")
@@ -73,6 +86,18 @@ def counts(name: str) -> str:
     """What this counter counts: "epoch", "step", or "" when its name does not say."""
     found = words(name.rpartition(".")[2])
     return "epoch" if found & EPOCHS else "step" if found & STEPS else ""
+
+
+def sizes_a_step(name: str) -> str:
+    """Which part of the number of samples in a step has this name: "batch", "accumulated", "processes", or ""."""
+    found = words(name)
+    if found & EVALUATED:
+        return ""
+    if found & ACCUMULATED:
+        return "accumulated"
+    if found & PROCESSES:
+        return "processes"
+    return "batch" if found & BATCHES or found >= {"batch", "size"} else ""
 
 
 def speaks_of_epochs(code: str) -> bool:

@@ -15,7 +15,7 @@ from premortem.points import point as points
 from tests.changes.loops import train
 
 FOLDER = Path(inspect.getfile(changes)).parent
-NOT_CHANGES = {"__init__", "base", "reach", "edits", "patches", "batches", "summands", "late"}
+NOT_CHANGES = {"__init__", "base", "reach", "edits", "patches", "batches", "summands", "late", "too_late"}
 NAMES = [cls.name for cls in changes.ALL]
 # A run in which each of them has something to change.
 EVERYTHING = RunDescription(

@@ -72,3 +72,20 @@ def test_the_change_that_undoes_a_finding_is_proposed_as_its_edit():
 def test_where_several_places_could_be_meant_nothing_is_proposed():
     assert changed(finding("updates-too-large", 2), RATE + RATE.replace("optimizer", "other")) is None
     assert changed(finding("no-such-diagnosis", 2), RATE) is None
+
+
+OPTION = """\
+import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.01)
+args = parser.parse_args()
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+"""
+
+
+def test_a_default_that_was_not_in_use_is_not_proposed():
+    assert changed(finding("updates-too-large", 5, rate=30.0), OPTION) is None  # --lr 30
+    assert changed(finding("updates-too-large", 5, rate=0.01), OPTION) == [
+        '-parser.add_argument("--lr", type=float, default=0.01)',
+        '+parser.add_argument("--lr", type=float, default=0.001)',
+    ]

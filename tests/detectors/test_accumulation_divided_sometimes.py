@@ -1,6 +1,6 @@
-from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_divided_sometimes import AccumulationDividedSometimes
 from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
+from tests.detectors.derived_events import with_windows
 from tests.detectors.faults.accumulation_divided_sometimes import EVENTS, FIRST_ONLY, OF_TERMS
 from tests.detectors.test_contract import observe
 

@@ -1,5 +1,5 @@
-from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
+from tests.detectors.derived_events import with_windows
 from tests.detectors.faults import accumulation_not_divided as faults
 from tests.detectors.test_contract import observe
 

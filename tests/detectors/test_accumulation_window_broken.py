@@ -1,7 +1,7 @@
 import pytest
 
-from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
+from tests.detectors.derived_events import with_windows
 from tests.detectors.faults.accumulation_window_broken import (
     CLEARED_BETWEEN_EPOCHS,
     EVENTS,

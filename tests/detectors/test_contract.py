@@ -13,11 +13,10 @@ import pytest
 
 from premortem import catalog, detectors
 from premortem.cards import Card
-from premortem.derived.failures import with_failures
-from premortem.derived.windows import with_windows
 from premortem.detectors.base import Detector
 from premortem.events import Event
 from premortem.findings import Finding, Severity
+from tests.detectors.derived_events import with_failures, with_windows
 
 FAULTS = Path(__file__).parent / "faults"
 HEADINGS = ("## Why it matters", "## Usual causes", "## What to do")

@@ -20,4 +20,4 @@ FEW = sample(rows(4) * 14)
 def test_what_counts_as_an_evaluation(phase, times, length, found):
     many = sample(rows(400, 3) * times)
     event = profiled(("x", "training", FEW, {}), ("vx", phase, many, {"length": length}))
-    assert len(list(EvaluationDwarfsTraining().observe(event))) == found
+    assert len(list(EvaluationDwarfsTraining().hear(event))) == found

@@ -1,7 +1,8 @@
 from dataclasses import replace
 
-from premortem.derived.failures import TrainingFailed, with_failures
+from premortem.derived.failures import TrainingFailed
 from premortem.events import NonFinite, Operand
+from tests.detectors.derived_events import with_failures
 from tests.detectors.faults.non_finite_training import EVENTS, HEALTHY, UNKNOWN
 from tests.detectors.rehearsal import line
 
@@ -52,3 +53,15 @@ def test_a_failure_that_comes_and_goes_keeps_the_operation_that_was_seen():
     assert failure.origin == replace(SEEN, step=known.step, value=known.value), "and is dated by itself"
     (other,) = failures([*healthy, replace(SEEN, stage="backward"), *unknown[len(healthy) :]])
     assert other.origin.stage == "loss", "that was another failure"
+
+
+def test_a_failure_that_comes_and_goes_began_when_its_operation_first_broke_a_step():
+    known = next(event for event in EVENTS if isinstance(event, NonFinite))
+    located = [replace(event, located=True) if event is known else event for event in EVENTS]
+    half = located.index(replace(known, located=True)) // 2
+    (failure,) = failures([*located[:half], replace(known, step=3, located=True), *located[half:]])
+    assert (failure.began, failure.returned) == (4, True)
+    (elsewhere,) = failures(
+        [*located[:half], replace(known, step=3, at=line(9), located=True), *located[half:]]
+    )
+    assert (elsewhere.began, elsewhere.returned) == (known.step + 1, False), "that was another one"

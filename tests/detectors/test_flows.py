@@ -6,7 +6,9 @@ from premortem.detectors.column_gives_target_away import ColumnGivesTargetAway
 from premortem.detectors.column_is_one_number import ColumnIsOneNumber
 from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
 from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
+from premortem.detectors.evaluation_dwarfs_training import EvaluationDwarfsTraining
 from premortem.detectors.inputs_nearly_constant import InputsNearlyConstant
+from premortem.detectors.one_batch_per_epoch import OneBatchPerEpoch
 from premortem.detectors.split_is_a_link import SplitIsALink
 from premortem.detectors.targets_do_not_lie_on_inputs import TargetsDoNotLieOnInputs
 from premortem.detectors.uninformative_labels import UninformativeLabels
@@ -16,7 +18,9 @@ from tests.detectors.faults import column_gives_target_away as giveaway
 from tests.detectors.faults import column_is_one_number as constant
 from tests.detectors.faults import columns_differ_between_phases as shifted
 from tests.detectors.faults import cut_by_the_environment as cut
+from tests.detectors.faults import evaluation_dwarfs_training as dwarfs
 from tests.detectors.faults import inputs_nearly_constant as flat
+from tests.detectors.faults import one_batch_per_epoch as one_batch
 from tests.detectors.faults import split_is_a_link as linked
 from tests.detectors.faults import targets_do_not_lie_on_inputs as laid
 from tests.detectors.faults import uninformative_labels as labels
@@ -88,9 +92,24 @@ def test_a_column_that_is_the_target_in_disguise_is_named(events):
         ((), Severity.INFO),
     ],
 )
-def test_a_leak_in_stored_data_is_a_warning_and_in_a_task_that_is_made_up_a_remark(files, severity):
-    (finding,) = said(ColumnGivesTargetAway, [FilesRead(step=1, files=files), *giveaway.EVENTS])
+@pytest.mark.parametrize(
+    ("cls", "events"),
+    [
+        (ColumnGivesTargetAway, giveaway.EVENTS),
+        (EvaluationDwarfsTraining, dwarfs.MADE_UP),
+        (OneBatchPerEpoch, one_batch.EVENTS),
+    ],
+)
+def test_what_is_odd_in_stored_data_is_a_remark_where_a_script_makes_its_data_up(
+    files, severity, cls, events
+):
+    (finding,) = said(cls, [FilesRead(step=1, files=files), *events])
     assert finding.severity is severity
+
+
+def test_a_few_rows_of_a_larger_set_are_no_made_up_ones():
+    (finding,) = said(EvaluationDwarfsTraining, dwarfs.EVENTS)
+    assert finding.severity is Severity.WARNING
 
 
 def test_masks_that_are_turned_now_and_then_were_not_flipped_with_their_images():

@@ -5,10 +5,16 @@ from premortem.detectors.non_finite_input import NonFiniteInput
 from premortem.detectors.non_finite_training import NonFiniteTraining
 from premortem.detectors.overflow import Overflow
 from premortem.detectors.update_refused import UpdateRefused
-from premortem.events import LossTested, NonFinite, StepRefused
+from premortem.events import LossTested, NonFinite, NonFiniteComputed, StepRefused
 from premortem.findings import Certainty
-from tests.detectors.faults import masked_non_finite, non_finite_input, non_finite_training, overflow
-from tests.detectors.rehearsal import line
+from tests.detectors.faults import (
+    masked_non_finite,
+    non_finite_input,
+    non_finite_training,
+    overflow,
+    update_refused,
+)
+from tests.detectors.rehearsal import Rehearsal, line
 from tests.detectors.test_contract import heard, observe
 
 SEEN = {
@@ -88,6 +94,12 @@ def test_steps_that_are_thrown_away_again_and_again():
     assert "the derivative of sqrt at 0 made inf in the backward pass of train.py:13" in finding.cause
 
 
+def test_steps_that_an_engine_leaves_out_where_no_gradient_is_seen():
+    (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.LEFT_OUT_BY_AN_ENGINE))
+    assert finding.message == "3 batches gave a loss that is not finite, and the script left them out"
+    assert (finding.step, finding.where.line) == (3, 13)
+
+
 def test_what_is_skipped_has_no_mask_to_remove_and_no_step_before_the_first():
     (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.THROWN))
     assert finding.remedy.startswith("Keep its operand above 0")
@@ -115,6 +127,15 @@ def test_a_refused_step_whose_operation_is_known_says_what_to_change_there():
     assert finding.remedy.startswith("Find what makes it")
 
 
+def test_accumulation_leaves_no_batch_out():
+    left = [
+        "left them out" in finding.message
+        for cleared in (False, True)
+        for finding in observe(MaskedNonFinite(), heard(masked_non_finite.accumulated(cleared=cleared)))
+    ]
+    assert left == [False, True]
+
+
 def test_a_derivative_that_breaks_again_when_nobody_looks_is_the_one_that_was_seen():
     (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.COMES_AND_GOES))
     assert (finding.family, finding.where.line) == ("numerics-nan", 13)
@@ -127,3 +148,48 @@ def test_every_way_to_hide_it():
     asked = ("ASKED_AND_SKIPPED", "ASKED_AND_REPLACED")
     for run in ("WHOLE", "OF_GRADIENTS", "WIPED_OUT", "REPLACED", "SKIPPED", *asked):
         assert observe(MaskedNonFinite(), heard(getattr(masked_non_finite, run))), run
+
+
+def test_gradients_that_autograd_grad_takes_are_not_skipped():
+    (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.BY_HAND))
+    assert finding.family == "numerics-nan"
+    assert "skipped" not in finding.message
+
+
+def test_a_refused_step_names_the_line_that_made_its_data():
+    made = NonFinite(
+        at=line(31),
+        stage="forward",
+        value=None,
+        op="div",
+        detail="div outside of torch",
+        made="nan",
+        located=True,
+    )
+    held = NonFinite(
+        at=line(65),
+        stage="data",
+        value=float("nan"),
+        what="input",
+        made="nan",
+        rows=(18,),
+        samples=32,
+        located=True,
+    )
+    play = Rehearsal()
+    play.model("fc.weight")
+    play.optimizer(1)
+    for _ in range(12):
+        play.batch(lrs=(0.001,))
+    play.add(NonFiniteComputed(step=play.step, at=made.at, origin=made))
+    play.add(held)
+    play.add(update_refused.refused(play))
+    (finding,) = observe(UpdateRefused(), heard(play.end()))
+    assert (finding.where.line, finding.evidence["op"], finding.evidence["rows"]) == (31, "div", [18])
+
+
+def test_a_loss_that_grew_from_its_first_step_on_is_said_to_begin_there():
+    grew = non_finite_training.run(growth=20.0, good=5)
+    (finding,) = observe(NonFiniteTraining(), heard(grew))
+    first = next(event.loss for event in grew if type(event).__name__ == "StepStats")
+    assert finding.evidence["start"] == first

@@ -2,7 +2,7 @@ import pytest
 
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.findings import Severity
-from tests.detectors.faults.parameter_without_optimizer import bare, given_twice, run
+from tests.detectors.faults.parameter_without_optimizer import bare, given_twice, phases, run
 from tests.detectors.test_contract import observe
 
 
@@ -22,6 +22,13 @@ def test_a_lost_parameter_is_an_error_with_the_reason(events, cause):
     assert (finding.severity, finding.cause) == (Severity.ERROR, cause)
     assert finding.message == "`model.head.weight` gets gradients and is in no optimizer"
     assert finding.where.line == 10
+
+
+def test_an_optimizer_of_an_earlier_phase_moves_nothing_any_more():
+    (finding,) = observe(ParameterWithoutOptimizer(), phases())
+    assert finding.message == "`model.body.weight` gets gradients and is in no optimizer that steps"
+    assert finding.cause == "it was frozen when this optimizer was built, and unfrozen later"
+    assert (finding.where.line, finding.where.parameter) == (10, "model.body.weight")
 
 
 def test_of_two_optimizers_with_the_same_parameters_the_later_one_is_blamed():

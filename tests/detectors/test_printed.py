@@ -6,7 +6,17 @@ import pytest
 
 from premortem.detectors.metric_not_finite import broken
 from premortem.detectors.shared.printed import columns
-from premortem.metric_words import ACCURACIES, EVALUATED, LOSSES, METRICS, RECORDS, counts, direction, words
+from premortem.metric_words import (
+    ACCURACIES,
+    EVALUATED,
+    LOSSES,
+    METRICS,
+    RECORDS,
+    SCORES,
+    counts,
+    direction,
+    words,
+)
 from premortem.terminal.printed_lines import parse
 
 
@@ -49,6 +59,20 @@ def test_what_is_now_is_a_metric(line: str) -> None:
     parsed = parse(line)
     assert parsed is not None
     assert broken(parsed, LOSSES) is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "about"),
+    [
+        ("epoch 1 loss 0.56 macro-F1 nan best -1.0", True),
+        ("epoch 1 train acc nan loss 0.5", False),
+        ("epoch 1 loss 0.56 best acc nan", False),
+    ],
+)
+def test_a_score_need_not_be_called_the_evaluations_own(line: str, about: bool) -> None:
+    parsed = parse(line)
+    assert parsed is not None
+    assert (broken(parsed, SCORES) is not None) is about
 
 
 def test_what_follows_an_arrow_is_what_stands_before_it() -> None:

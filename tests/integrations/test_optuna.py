@@ -45,9 +45,9 @@ print(json.dumps([[t.state.name, t.user_attrs["premortem"]] for t in study.trial
 """
 
 
-def study(tmp_path: Path, policy: str) -> list[list[str]]:
+def study(tmp_path: Path, policy: str, *command: str) -> list[list[str]]:
     (tmp_path / "study.py").write_text(STUDY)
-    done = starting.run([sys.executable, "study.py", policy], cwd=tmp_path)
+    done = starting.run([sys.executable, *command, "study.py", policy], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -59,6 +59,7 @@ def test_a_broken_trial_is_pruned_and_the_others_are_not(tmp_path, capsys):
     assert broken[0] == "PRUNED"
     assert broken[1].startswith("PM213 updates-too-large: ")
     assert f"{tmp_path / 'study.py'}:15" in broken[1]
+    assert not list(tmp_path.rglob("capsule.json")), "to run a step again would be to run the study again"
 
     from premortem.cli import main
 
@@ -73,10 +74,50 @@ def test_a_broken_trial_is_pruned_and_the_others_are_not(tmp_path, capsys):
 
 
 def test_observe_ends_no_trial(tmp_path):
-    states = study(tmp_path, "observe")
+    check_observed(study(tmp_path, "observe"))
+
+
+def check_observed(states):
     assert [state for state, _ in states] == [
         "COMPLETE",
         "PRUNED",
         "FAIL",
     ]  # Optuna's own word for a loss of nan
     assert states[2][1].startswith("PM213 ")
+
+
+@pytest.mark.slow
+def test_under_the_command_each_trial_is_judged_by_itself(tmp_path, capsys):
+    """One that is broken comes first: what it has, the others have not."""
+    turned = STUDY.replace("(0.001, 0.002, 5.0)", "(5.0, 0.002, 0.001)") + (
+        "last = torch.nn.Linear(2, 1)\n"
+        "optimizer = torch.optim.SGD(last.parameters(), lr=0.1)\n"
+        "last(torch.ones(1, 2)).sum().backward()\n"
+        "optimizer.step()\n"
+    )
+    (tmp_path / "study.py").write_text(turned)
+    command = ["-m", "premortem", "run", "--findings", "found.json", "study.py", "strict"]
+    done = starting.run([sys.executable, *command], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    broken, pruned, good = json.loads(done.stdout.splitlines()[-1])
+    assert broken[0] == "PRUNED"
+    assert broken[1].startswith("PM213 updates-too-large: ")
+    assert (pruned, good) == (["PRUNED", ""], ["COMPLETE", ""])
+    watched = json.loads((tmp_path / "found.json").read_text())["run"]["watched"]
+    assert [each["reason"] for each in watched["children"]] == ["stopped", "finished", "finished"]
+    assert watched["missed"] == ["what was trained in this process outside of the trials"]
+
+    from premortem.cli import main
+
+    assert main(["sweep", "--format", "json", str(tmp_path / ".premortem")]) == 1
+    trials = json.loads(capsys.readouterr().out)["trials"]
+    assert [(each["name"], each["errors"]) for each in trials] == [
+        ("toy-0", ["PM213"]),
+        ("toy-1", []),
+        ("toy-2", []),
+    ]
+
+
+@pytest.mark.exhaustive
+def test_observe_of_the_command_ends_no_trial_either(tmp_path):
+    check_observed(study(tmp_path, "strict", "-m", "premortem", "run", "--policy", "observe"))

@@ -21,7 +21,7 @@ from torch import nn
 def train(config):
     torch.manual_seed(0)
     x = torch.randn(64, 8)
-    y = x.sum(1, keepdim=True) ** 2
+    y = x.sum(1, keepdim=True)  # of ordinary size: what goes wrong is the rate alone
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"])
     for step in range(60):
@@ -58,7 +58,7 @@ from ray.train.torch import TorchTrainer, prepare_model
 from torch import nn
 from premortem.integrations.ray import Premortem
 
-def loop(config):
+def loop(mistake):
     torch.manual_seed(0)
     x = torch.randn(64, 8)
     model = prepare_model(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)))
@@ -66,18 +66,21 @@ def loop(config):
     rank = ray.train.get_context().get_world_rank()
     for step in range(40):
         loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
-        if step == 20 and rank == 1:
+        if step == 20 and rank == 1 and mistake["is"] == "nan":
             loss = loss * torch.log(loss * 0 - 1)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if step == 6 and rank == 1 and mistake["is"] == "drift":
+            with torch.no_grad():
+                next(iter(model.parameters())).add_(0.5)
     assert all(torch.isfinite(p).all() for p in model.parameters())
 
 if __name__ == "__main__":
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, include_dashboard=False)
     workers = ScalingConfig(num_workers=2, use_gpu=False, resources_per_worker={"CPU": 0.5})
     config = RunConfig(storage_path=sys.argv[1], name="toy", callbacks=[Premortem()])
-    TorchTrainer(loop, scaling_config=workers, run_config=config).fit()
+    TorchTrainer(loop, train_loop_config={"is": sys.argv[2]}, scaling_config=workers, run_config=config).fit()
 """
 
 
@@ -133,8 +136,28 @@ def test_the_command_alone_watches_the_workers(tmp_path):
     assert "in 2 child processes" in text
 
 
+@pytest.mark.exhaustive
+def test_the_command_says_where_the_trials_are_that_are_watched_from_inside(tmp_path):
+    text = run(tmp_path, TUNE, "strict", str(tmp_path / "out"), command=("-m", "premortem", "run"))
+    assert "what Ray's workers trained is kept where premortem.integrations.ray puts it" in text
+    assert len(list((tmp_path / "out").rglob("premortem/journal.sqlite"))) == 2
+
+
+@pytest.mark.exhaustive
+def test_a_cluster_that_ran_before_is_called_unwatched(tmp_path):
+    ray = [sys.executable, "-m", "ray.scripts.scripts"]
+    start = [*ray, "start", "--head", "--port=0", "--num-cpus=1", "--include-dashboard=false"]
+    subprocess.run(start, check=True, capture_output=True, timeout=200)
+    try:
+        attached = TUNE.replace("ray.init(num_cpus=1, include_dashboard=False, ", 'ray.init(address="auto", ')
+        text = run(tmp_path, attached, "bare", str(tmp_path / "out"), command=("-m", "premortem", "run"))
+    finally:
+        subprocess.run([*ray, "stop"], check=True, capture_output=True, timeout=200)
+    assert "none of its workers that trained could be reached" in text
+
+
 def test_workers_of_train_are_ranks_of_one_run(tmp_path):
-    run(tmp_path, TRAIN, str(tmp_path / "out"))
+    text = run(tmp_path, TRAIN, str(tmp_path / "out"), "nan")
     folder = tmp_path / "out" / "toy" / "premortem"
     record = json.loads((folder / "findings.json").read_text())
     refused = [each for each in record["findings"] if each["code"] == "PM447"]
@@ -142,3 +165,16 @@ def test_workers_of_train_are_ranks_of_one_run(tmp_path):
     assert refused[0]["evidence"]["op"] == "log"
     assert sorted(each["rank"] for each in record["run"]["ranks"]) == [0, 1]
     assert {each["reason"] for each in record["run"]["ranks"]} == {"finished"}
+    shown = {name: record["run"].get(name) for name in ("folder", "rank", "steps", "exit_code", "restarts")}
+    assert shown == {"folder": str(folder), "rank": None, "steps": 40, "exit_code": 0, "restarts": 0}
+    assert "ranks [0, 1]" in text, "what both have found is not shown as the first one's alone"
+    assert "premortem watched 40 steps: 1 warning" in text
+    assert not list(folder.rglob("capsule.json")), "a worker's command is Ray's own, and not to be run again"
+
+
+def test_workers_of_train_that_drift_apart_are_named(tmp_path):
+    run(tmp_path, TRAIN, str(tmp_path / "out"), "drift")
+    record = json.loads((tmp_path / "out" / "toy" / "premortem" / "findings.json").read_text())
+    (finding,) = record["findings"]
+    assert (finding["code"], finding["step"], finding["evidence"]["ranks"]) == ("PM481", 8, [1])
+    assert finding["where"]["parameter"] == "model.module.0.weight"

@@ -269,6 +269,26 @@ def test_calls_are_followed_from_file_to_file():
     assert not Facts(Path(), None, [one]).does("fit", "zero_grad")
 
 
+def test_a_module_of_the_very_name_is_what_an_import_means(tmp_path):
+    """`from loss import critic` means `loss/critic.py`, not a class of the same name in `loss/critic_of_others.py`."""
+    (tmp_path / "loss").mkdir()
+    other = tmp_path / "loss" / "critic_of_others.py"
+    mark = f"output:{other.as_posix()}>Critic>sigmoid"
+    facts = Facts(tmp_path, None, [summaries.Summary(marks={mark})])
+    train = str(tmp_path / "train.py")
+    assert facts.output_of("loss.critic.Critic", train) == "sigmoid"
+    (tmp_path / "loss" / "critic.py").write_text("")
+    assert facts.output_of("loss.critic.Critic", train) == ""
+    assert facts.output_of("loss.critic_of_others.Critic", train) == "sigmoid"
+
+
+def test_who_calls_in_evaluation_elsewhere():
+    here, there = (summaries.Summary(in_eval={f"score @ /repo/{name}.py"}) for name in ("train", "other"))
+    assert Facts(Path(), None, [here], "/repo/train.py").called_in_eval("score")
+    assert not Facts(Path(), None, [here], "/repo/train.py").called_in_eval("score", elsewhere=True)
+    assert Facts(Path(), None, [there], None).called_in_eval("score", elsewhere=True)
+
+
 def test_an_unknown_verb_is_a_mistake_of_the_rule():
     with pytest.raises(ValueError, match=r"add 'fly' to summaries\.VERBS"):
         Facts(Path(), None, []).does("f", "fly")

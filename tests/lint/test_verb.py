@@ -433,6 +433,19 @@ def test_a_pipe_with_the_name_of_a_file_is_passed_over(project, lint):
     assert lint("inner/pipe.py", "inner/fine.py")[0] == 0
 
 
+def test_a_pipe_that_is_named_itself(project, lint):
+    os.mkfifo(project / "pipe.py")
+    code, _out, err = lint("pipe.py")
+    assert code == 2
+    assert "`pipe.py` is a pipe or a device, not a file" in err
+
+
+def test_noqa_with_a_code_that_no_rule_has(project, lint):
+    (project / "a.py").write_text("import torch  # noqa: E501, PM998\n")
+    _code, out, _err = lint("a.py")
+    assert "no lint rule is called `PM998`: this comment does not silence it" in out
+
+
 def test_noqa_with_a_code_of_ours(project, lint):
     line = "import torch\n\n\ndef f(x: torch.Tensor):\n    x.to(0)"
     (project / "a.py").write_text(f"{line}  # noqa: E501, PM501\n    return x\n")

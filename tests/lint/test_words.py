@@ -1,5 +1,6 @@
 """Comments and strings say nothing: with every word that a rule knows in them, the findings are the same."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -55,3 +56,42 @@ def test_comments_and_strings_say_nothing(path, tmp_path):
         text += "\n"
     plain = _said(path, text, tmp_path)
     assert _said(path, f"{text}{COMMENT}\n{PROSE}", tmp_path) == plain
+
+
+def _filled(text):
+    """The same code: every function and class has the words in its docstring, every block in a comment."""
+    everything = " ".join(WORDS).replace("\\", "")
+    added = {}
+    for node in ast.walk(ast.parse(text)):
+        blocks = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With, ast.Try,
+                  ast.ExceptHandler)  # fmt: skip
+        if not isinstance(node, blocks):
+            continue
+        first = node.body[0]
+        documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
+        if documented or line == node.lineno:
+            continue
+        room = " " * first.col_offset
+        named = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        added[line] = [f'{room}"""{everything}"""'] * named + [f"{room}# {everything}"]
+    lines = text.split("\n")
+    return "\n".join(one for number, line in enumerate(lines, 1) for one in (*added.get(number, ()), line))
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.name for path in CASES.glob("*/*_*.py")}))
+def test_nor_do_they_inside_of_functions(folder, tmp_path):
+    def said(path, text):
+        lines = text.split("\n")
+        found = _said(path, text, tmp_path)
+        return sorted(
+            (code, re.sub(r"\d+", "", message), lines[line - 1].strip()) for code, line, message in found
+        )
+
+    for path in sorted((CASES / folder).glob("*_*.py")):
+        text = path.read_text()
+        try:
+            filled = _filled(text)
+        except SyntaxError:
+            continue
+        assert said(path, filled) == said(path, text), path.name

@@ -1,11 +1,14 @@
 """A loss of the training, row by row: orders, rivals, arrays and promises are found number for number."""
 
+import pytest
 import torch
 
+from premortem.events import RowsCompared
 from premortem.probes.compared_rows import crossed, itself, order_of
 from premortem.probes.held_out_rows import held_out
 from premortem.probes.promises import promise_of
 from premortem.probes.row_origins import Arrays, strangers_among
+from tests.heard import hearing
 
 
 def numbers(*shape, seed=0):
@@ -150,3 +153,89 @@ def test_a_flag_that_is_usually_on_says_that_it_goes_on():
     r, q = numbers(32), numbers(32, seed=1)
     alive = (torch.arange(32) % 9 != 0).float()
     assert promise(r + 0.9 * q * alive, r=r, q_next=q, d=alive) is None
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+def net():
+    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+
+
+def heard_of(model, teacher, path, loads):
+    with hearing() as (heard, _):
+        loads(model, teacher, path)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            x, y = numbers(20, 4), torch.arange(20) % 3
+            with torch.no_grad():
+                teacher(x)
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            with torch.no_grad():
+                for mean, now in zip(teacher.parameters(), model.parameters(), strict=True):
+                    if loads is follows:
+                        mean.lerp_(now, 0.1)
+    return [event for event in heard if isinstance(event, RowsCompared)]
+
+
+def teacher_from_file(model, teacher, path):
+    teacher.load_state_dict(torch.load(path))
+
+
+def follows(model, teacher, path):
+    teacher_from_file(model, teacher, path)
+
+
+def copied(model, teacher, path):
+    teacher.load_state_dict({name: value.clone() for name, value in model.state_dict().items()})
+
+
+def model_from_file(model, teacher, path):
+    model.load_state_dict(torch.load(path))
+
+
+def new_head(model, teacher, path):
+    model_from_file(model, teacher, path)
+    model[2] = torch.nn.Linear(6, 3)
+
+
+def head_set_anew(model, teacher, path):
+    model_from_file(model, teacher, path)
+    model[2].reset_parameters()
+
+
+@pytest.mark.parametrize(
+    ("loads", "guided", "answered"),
+    [
+        (teacher_from_file, 3, 0),
+        (follows, 1, 0),
+        (copied, 0, 0),
+        (model_from_file, 0, 3),
+        (new_head, 0, 0),
+        (head_set_anew, 0, 0),
+    ],
+)
+def test_only_models_from_files_are_judged_by_their_answers(tmp_path, loads, guided, answered):
+    torch.save(net().state_dict(), tmp_path / "net.pt")
+    events = heard_of(net(), net(), tmp_path / "net.pt", loads)
+    assert len(events) == 3
+    assert sum(bool(event.guided) for event in events) == guided
+    assert sum(bool(event.answered) for event in events) == answered
+    assert {event.guide for event in events if event.guided} <= {"teacher"}
+
+
+@pytest.mark.parametrize(("by_the_data", "by_the_loss"), [(1, 0), (1, 1), (0, 1), (0, 2), (2, 0)])
+def test_how_far_ahead_and_who_shifted(by_the_data, by_the_loss):
+    model = torch.nn.Sequential(torch.nn.Embedding(30, 8), torch.nn.Linear(8, 30))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    tokens = torch.randint(0, 30, (4, 24), generator=torch.Generator().manual_seed(0))
+    x, y = tokens[:, : 24 - by_the_data], tokens[:, by_the_data:]
+    with hearing() as (heard, _):
+        output = model(x)
+        scores, y = output[:, : output.shape[1] - by_the_loss], y[:, by_the_loss:]
+        torch.nn.functional.cross_entropy(scores.reshape(-1, 30), y.reshape(-1)).backward()
+        optimizer.step()
+    (event,) = [event for event in heard if isinstance(event, RowsCompared)]
+    assert (event.ahead, event.cut) == (by_the_data + by_the_loss, by_the_loss)

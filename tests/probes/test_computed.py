@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 import torch
 from torch import nn
 
+from premortem.derived.failures import better
 from premortem.detectors.metric_not_finite import MetricNotFinite
-from premortem.events import NonFiniteComputed, OptimizerStep
+from premortem.detectors.shared.computed import Computed
+from premortem.events import NonFinite, NonFiniteComputed, OptimizerStep, Site
 from premortem.findings import Certainty
 from premortem.probes.numpy_warnings import born
 from premortem.replay.repeated_step import give_gradients
@@ -52,6 +55,85 @@ def test_a_rate_that_is_not_finite_is_found_where_numpy_made_it() -> None:
     assert [e.broken_rate is not None for e in heard if isinstance(e, OptimizerStep)] == [False] * 5 + [
         True
     ] * 3
+
+
+def test_a_rate_that_torch_made_is_found_at_the_next_step() -> None:
+    line = 0
+
+    def rate(step: int) -> float:
+        nonlocal line
+        line = here() + 1
+        return 0.1 * torch.pow(torch.tensor(1 - step / 4), 0.9).item()
+
+    with hearing() as (_, watcher):
+        train(8, rate)
+        (found,) = [f for f in watcher.findings if f.name == "rate-not-finite"]
+    assert (found.step, found.where.line, found.evidence["op"]) == (6, line, "pow")
+
+
+def test_a_metric_that_a_plateau_is_given_is_found_where_an_evaluation_made_it() -> None:
+    model, optimizer = nn.Linear(4, 3), None
+    with hearing() as (_, watcher):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        for _ in range(3):
+            for _ in range(4):
+                optimizer.zero_grad()
+                model(torch.randn(8, 4)).square().mean().backward()
+                optimizer.step()
+            losses = []
+            with torch.no_grad():
+                for at in range(80):  # more than are looked at
+                    target = torch.full((2,), -100 if at == 5 else 1)
+                    line = here() + 1
+                    losses.append(nn.functional.cross_entropy(model(torch.randn(2, 4)), target))
+            plateau.step(torch.stack(losses).mean().item())
+        (found,) = [f for f in watcher.findings if f.name == "plateau-fed-non-finite"]
+    assert (found.where.line, found.evidence["op"]) == (line, "nll_loss")
+
+
+def computed(made: str = "nan", line: int = 26, step: int = 0) -> NonFiniteComputed:
+    at = Site("data.py", line)
+    origin = NonFinite(step=step, at=at, stage="forward", value=None, op="div", made=made, located=True)
+    return NonFiniteComputed(step=step, at=at, origin=origin)
+
+
+HELD = NonFinite(step=9, at=None, stage="data", value=None, what="input", made="nan")
+
+
+@pytest.mark.parametrize(
+    ("events", "held", "known"),
+    [
+        ([computed()], HELD, True),
+        ([computed(), computed(step=3)], HELD, True),  # the same line again
+        ([computed("inf")], HELD, False),
+        ([computed(), computed(line=40)], HELD, False),  # which of the two is not known
+        ([computed(step=12)], HELD, False),  # later
+        ([computed()], replace(HELD, stage="forward"), False),
+        ([], HELD, False),
+    ],
+)
+def test_a_number_that_came_in_with_the_data_was_made_at_the_only_line_that_makes_such(events, held, known):
+    fact = Computed()
+    for event in events:
+        fact.observe(event)
+    assert (fact.explains(held) is not None) is known
+
+
+def test_a_number_that_was_kept_since_an_operation_made_it_explains_nothing():
+    made = NonFinite(
+        step=5,
+        at=None,
+        stage="forward",
+        value=None,
+        op="mean",
+        detail="the mean of an empty tensor",
+        sure=True,
+    )
+    kept = NonFinite(step=6, at=None, stage="data", value=None, what="constant", watched=True)
+    assert not better(kept, made)
+    assert better(replace(kept, what="input"), made)
+    assert better(kept, replace(made, sure=False))
 
 
 def test_a_rate_of_the_script_s_own_is_found_where_it_is_assigned() -> None:

@@ -94,6 +94,35 @@ def test_each_mistake_shows_in_its_experiment(how: str, touched: set[str]) -> No
         assert changed >= touched - {ORDER, FUTURE} if how == "batch" else changed == touched
 
 
+class Recogniser(nn.Module):
+    """It hands the lengths of its samples on, as they are after its stride; with `forgets` they are lost."""
+
+    def __init__(self, forgets: bool) -> None:
+        super().__init__()
+        self.forgets = forgets
+        self.out = nn.Linear(6, 4)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> Any:
+        scores = self.out(x[:, ::2]).log_softmax(-1)
+        return scores if self.forgets else (scores, (lengths + 1) // 2)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_whole_numbers_that_come_out_are_an_effect(forgets: bool) -> None:
+    with hearing() as (heard, _):
+        model = Recogniser(forgets)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(8):
+            made = model(torch.randn(16, 10, 6), torch.randint(1, 11, (16,)))
+            scores = made if forgets else made[0]
+            optimizer.zero_grad()
+            functional.nll_loss(scores[:, 0], torch.randint(0, 4, (16,))).backward()
+            optimizer.step()
+    asked = [event.demanded for event in heard if isinstance(event, Experimented)]
+    assert asked
+    assert ("lengths" in asked[-1]) is forgets
+
+
 def test_rows_of_a_sequence_depend_on_each_other() -> None:
     for event in train(first=True):
         assert event.effects[OTHER] > 1e-3

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 
 from premortem.events.run import FileFacts
-from premortem.probes.files_read import FileReading, switches
+from premortem.probes.files_read import FileReading, configs, switches
 
 
 def imported(path, name, monkeypatch):
@@ -37,4 +37,4 @@ def test_no_without_quotes_is_false_for_most_readers(tmp_path):
     for written, accused in (("freeze: no", False), ("freeze: 'no'", True), ("freeze: 'false'", True)):
         config.write_text(written + "\n")
         file = FileFacts(path=str(config), size=20)
-        assert bool(list(switches([file], code))) is accused, written
+        assert bool(list(switches(list(configs([file])), code))) is accused, written

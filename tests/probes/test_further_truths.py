@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,19 +10,45 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, Normal
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from premortem.events import (
     Aligned,
     Experimented,
+    Forward,
     GraphWalked,
     InitialisedAgain,
+    LayerStats,
     LossCall,
     ModelSeen,
     PaddingMask,
     StateCarried,
 )
 from tests.heard import hearing
+
+
+@pytest.mark.parametrize(("how", "off"), [("checkpoint", False), ("no_grad", True), ("plainly", False)])
+def test_who_turned_gradients_off(how, off):
+    """A frozen part: only what the script turns off is off."""
+    low, head = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1)), nn.Linear(4, 1)
+    low.requires_grad_(False)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.low, self.head = low, head
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if how == "checkpoint":
+                return self.head(checkpoint(self.low, x.requires_grad_(), use_reentrant=True))
+            with torch.set_grad_enabled(how == "plainly"):
+                held = self.low(x)
+            return self.head(held)
+
+    net = Net()
+    layers = trained(net, lambda _: net(torch.rand(8, 4)).square().mean(), LayerStats)
+    assert {each.off for each in layers if each.kind == "Dropout"} == {off}
 
 
 def trained(model: nn.Module, loss_of: Any, kind: type, *, steps: int = 8, batches: Any = None) -> list[Any]:
@@ -96,7 +123,9 @@ def test_a_weighted_likelihood_is_no_policy():
     assert not any(each.weighed_by_error for each in walks)
 
 
-@pytest.mark.parametrize(("how", "so"), [("graph", True), ("detached", False), ("two views", False)])
+@pytest.mark.parametrize(
+    ("how", "so"), [("graph", True), ("detached", False), ("two views", False), ("an equation", False)]
+)
 def test_a_target_that_holds_an_own_estimate_with_its_graph_is_seen(how, so):
     values = nn.Linear(4, 3)
 
@@ -106,6 +135,10 @@ def test_a_target_that_holds_an_own_estimate_with_its_graph_is_seen(how, so):
         target = torch.randn(16) + 0.9 * torch.ones(16) * values(then).max(1)[0]
         if how == "two views":  # one model on two pictures of the same thing: both are trained
             return functional.mse_loss(values(now), values(then))
+        if how == "an equation":  # y' = 1 - 2 y
+            y = values(now.requires_grad_())
+            (slope,) = torch.autograd.grad(y.sum(), now, create_graph=True)
+            return functional.mse_loss(slope[:, :3], -2.0 * y + 1.0)
         return functional.mse_loss(chosen, target.detach() if how == "detached" else target)
 
     calls = [each for each in trained(values, loss_of, LossCall) if each.parameters]
@@ -131,8 +164,9 @@ class ActNorm(nn.Module):
         return x + self.shift
 
 
+@pytest.mark.parametrize("trains", [True, False], ids=["and trains", "and is only used"])
 @pytest.mark.parametrize("buffer", [True, False])
-def test_a_layer_that_initialises_itself_again_after_a_load_is_seen(buffer):
+def test_a_layer_that_initialises_itself_again_after_a_load_is_seen(buffer, trains):
     with hearing() as (heard, _):
         models = [nn.Sequential(ActNorm(buffer), nn.Linear(4, 1)) for _ in range(2)]
         for number, model in enumerate(models):
@@ -141,6 +175,8 @@ def test_a_layer_that_initialises_itself_again_after_a_load_is_seen(buffer):
             optimizer = torch.optim.Adam(model.parameters(), 1e-3)
             for _ in range(3):
                 loss = model(torch.randn(16, 4) + 3).pow(2).mean()
+                if number and not trains:
+                    continue
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -148,6 +184,37 @@ def test_a_layer_that_initialises_itself_again_after_a_load_is_seen(buffer):
     assert [(each.layer, each.flag, each.parameters) for each in again] == (
         [] if buffer else [("0", "done", ("shift",))]
     )
+
+
+class Adapted(nn.Linear):
+    def __init__(self) -> None:
+        super().__init__(4, 4)
+        self.a, self.b, self.merged = nn.Parameter(torch.rand(2, 4)), nn.Parameter(torch.rand(4, 2)), False
+
+    def merge(self) -> None:
+        with torch.no_grad():
+            self.weight += self.b @ self.a
+        self.merged = True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = super().forward(x)
+        return y if self.merged else y + x @ self.a.T @ self.b.T
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["evaluated before", "merged at once"])
+def test_adapters_that_are_merged_after_a_load(first):
+    with hearing() as (heard, _):
+        model, other = nn.Sequential(Adapted(), nn.Linear(4, 1)), nn.Linear(4, 4)
+        model.load_state_dict(model.state_dict())
+        with torch.no_grad():
+            for _ in range(2):
+                model(other(torch.rand(8, 4))) if first else None
+                model[0].merge() if not model[0].merged else None
+                model(torch.rand(8, 4))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model(torch.rand(8, 4)).mean().backward()
+        optimizer.step()
+    assert not [event for event in heard if isinstance(event, InitialisedAgain)]
 
 
 class Remembering(nn.Module):
@@ -271,3 +338,60 @@ def test_a_norm_that_remembers_the_last_batch_alone_is_named():
         each for each in trained(model, lambda _: model(torch.randn(16, 4)).mean(), ModelSeen) if each.hasty
     ]
     assert [(each.layer.rpartition(".")[2], each.momentum) for each in seen.hasty] == [("1", 0.9)]
+
+
+PAIRS = {
+    "quantiles": (lambda out, other: (out.view(8, 8, 1) - other.view(8, 1, 8)).abs().mean(), (8, 8)),
+    "one action's": (
+        lambda out, other: (
+            out.gather(1, torch.zeros(8, 1, 8).long()).view(8, 8, 1) - other.view(8, 1, 8)
+        ).abs(),
+        (8, 3, 8),
+    ),
+    "a kernel": (
+        lambda out, other: (-(out.tanh().view(-1, 1) - other[0].view(1, -1)).pow(2)).exp().mean(),
+        (8, 1),
+    ),
+    "each of one dimension": (
+        lambda out, other: (out.tanh().view(-1, 1) - other[0].view(1, -1)).abs().mean(),
+        (8,),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", PAIRS)
+def test_each_against_each(how):
+    loss_of, shape = PAIRS[how]
+
+    class Net(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x).view(shape)
+
+    net = Net(4, math.prod(shape) // 8)
+    walks = trained(net, lambda _: loss_of(net(torch.randn(8, 4)), torch.randn(8, 8)).mean(), GraphWalked)
+    assert walks
+    assert not any(event.broadcasts for event in walks)
+
+
+@pytest.mark.parametrize("shape", [(16,), (16, 1)], ids=["stretched", "as it is"])
+def test_the_column_of_an_action_is_an_output_too(shape):
+    net = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(4):
+            chosen = net(torch.randn(16, 4)).gather(1, torch.randint(0, 3, (16, 1)))
+            error = torch.randn(shape) - chosen
+            optimizer.zero_grad()
+            torch.where(error.abs() < 1, 0.5 * error**2, error.abs() - 0.5).mean().backward()
+            optimizer.step()
+    walks = [event for event in heard if isinstance(event, GraphWalked)]
+    assert walks
+    assert all(bool(event.broadcasts) is (shape == (16,)) for event in walks)
+
+
+def test_a_model_is_given_what_torch_drew_before_the_first_step():
+    with hearing() as (heard, _):
+        drawn, net = torch.randn(16, 4), torch.nn.Linear(4, 1)
+        for given in (drawn, drawn + 1):
+            net(given)
+    assert [event.noise for event in heard if isinstance(event, Forward)] == [True, False]

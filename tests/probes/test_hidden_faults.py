@@ -70,6 +70,36 @@ def test_an_overflow_that_a_division_makes_0():
     assert "masked-non-finite" not in {name for name, _, _ in normalising(torch.float32)}
 
 
+class Standardised(nn.Module):
+    """Data, before they meet a weight."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype, self.head = dtype, nn.Linear(8, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.to(self.dtype)
+        scale = torch.rsqrt(x.pow(2).mean(1, keepdim=True).float())
+        return self.head(x.float() * scale)
+
+
+def standardising(dtype: torch.dtype) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        model = Standardised(dtype)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        for _ in range(6):
+            loss = (model(300 * torch.randn(16, 8)) - 1).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return told(watcher)
+
+
+def test_an_overflow_of_data_that_a_root_makes_0():
+    assert ("masked-non-finite", "warning", "pow") in standardising(torch.float16)
+    assert "masked-non-finite" not in {name for name, _, _ in standardising(torch.float32)}
+
+
 def cleaning(hook: Any, *, zeros: bool) -> list[tuple[str, str, str]]:
     with hearing() as (_, watcher):
         net = nn.Linear(4, 4, bias=False)

@@ -139,6 +139,39 @@ def test_a_variable_that_the_script_asks_for_is_told(monkeypatch, tmp_path):
     assert not {"API_KEY_OF_A_TEST"} & {v.name for v in told.variables}
 
 
+class Nodes(nn.Module):
+    """Of nodes and the graph that each belongs to: one answer for each graph, or for each node."""
+
+    def __init__(self, pools):
+        super().__init__()
+        self.pools, self.body = pools, nn.Linear(6, 3)
+
+    def forward(self, x, graph):
+        made = self.body(x)
+        return made.new_zeros(16, 3).index_add(0, graph, made) if self.pools else made
+
+
+@pytest.mark.parametrize("pools", [True, False])
+def test_what_the_model_is_given_is_no_label_unless_a_loss_says_so(pools):
+    net, data = Nodes(pools), [(torch.randn(4, 6), torch.tensor(at % 3)) for at in range(96)]
+
+    def collate(items):
+        graph = torch.arange(len(items)).repeat_interleave(4)
+        labels = torch.stack([y for _, y in items])
+        return torch.cat([x for x, _ in items]), graph, labels if pools else labels.repeat_interleave(4)
+
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    loader = DataLoader(data, 16, collate_fn=collate, shuffle=True)
+    with hearing() as (heard, _):
+        for _ in range(3):
+            for x, graph, y in loader:
+                opt.zero_grad()
+                nn.functional.cross_entropy(net(x, graph), y).backward()
+                opt.step()
+    (told,) = [profile for profile in last(heard).profiles if not profile.beside]
+    assert [label for label, _ in sorted(told.classes)] == ([] if pools else ["0", "1", "2"])
+
+
 class Pictures(Dataset):
     """Squares on noise, with the mask of each; `flips` of every other picture, and not of its mask."""
 
@@ -160,7 +193,8 @@ class Pictures(Dataset):
 
 
 @pytest.mark.parametrize("flips", [False, True])
-def test_masks_are_laid_on_their_pictures(flips):
+def test_masks_are_laid_on_their_pictures(flips, monkeypatch):
+    monkeypatch.setattr(inflow, "_FREE", 60.0)
     net = nn.Conv2d(1, 2, 3, padding=1)
     opt = torch.optim.SGD(net.parameters(), lr=0.01)
     with hearing() as (heard, _):
@@ -296,6 +330,42 @@ def test_an_evaluation_before_training_leaves_time_for_it(monkeypatch):
     assert trained.rows == 160
 
 
+def test_queries_and_what_they_are_looked_up_in_are_no_leak(monkeypatch):
+    monkeypatch.setattr(inflow, "_FREE", 60.0)
+    train, test = torch.randn(320, 6), torch.randn(80, 6)
+    y, net = torch.randn(320), nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(3):
+            for idx in torch.randperm(320).split(16):
+                step(net, opt, train[idx], y[idx])
+            net.eval()
+            with torch.no_grad():
+                net(test)
+                net(train)
+            net.train()
+    assert [p for p in last(heard).profiles if p.phase == "evaluation"]
+    assert last(heard).overlaps == ()
+
+
+def test_a_training_that_took_its_time_leaves_some_for_the_evaluation(monkeypatch):
+    monkeypatch.setattr(inflow, "_FREE", 60.0)
+    monkeypatch.setattr(inflow, "_TRAINING", 0.0)  # spent with the first look
+    x, y, net = torch.randn(160, 6), torch.randn(160), nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, watcher):
+        inflow_of = watcher._attachment.inflow
+        for idx in torch.randperm(160).split(16):
+            step(net, opt, x[idx], y[idx])
+        inflow_of._spent[True] = 90.0  # one summary took longer than all there is
+        net.eval()
+        with torch.no_grad():
+            net(x[:80].clone())
+        net.train()
+        step(net, opt, x[:16], y[:16])
+    assert {p.rows for p in last(heard).profiles if p.phase != "training"} == {80}
+
+
 @pytest.mark.parametrize("beside", ["numbers", "two", "array"])
 def test_what_is_as_long_as_a_set_is_not_always_its_labels(beside):
     vx = torch.randn(90, 6)
@@ -306,3 +376,72 @@ def test_what_is_as_long_as_a_set_is_not_always_its_labels(beside):
     }[beside]
     assert partner(vx) is None
     assert len(held[0]) == 90
+
+
+@pytest.mark.parametrize("draws", [True, False], ids=["samples that are drawn", "batches of a set"])
+def test_samples_that_are_being_drawn_are_no_evaluation(draws):
+    """A model is given its own samples again and again, a little changed: they are not data."""
+    torch.manual_seed(0)
+    x = torch.randn(200, 6)
+    model = nn.Linear(6, 6)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(3):
+            for i in range(0, 200, 20):
+                loss = (model(x[i : i + 20]) - x[i : i + 20]).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                sample = torch.randn(32, 6)
+                for _ in range(8):
+                    said = model(sample)
+                    sample = sample + 0.3 * said if draws else torch.randn(32, 6)
+            model.train()
+    phases = {p.phase for event in heard if isinstance(event, DataProfiled) for p in event.profiles}
+    assert ("evaluation" in phases) is not draws
+
+
+def test_points_with_a_gradient_of_their_own_are_samples_that_no_profile_has():
+    net = nn.Linear(1, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(40):
+            t = torch.rand(16, 1, requires_grad=True)
+            (slope,) = torch.autograd.grad(net(t).sum(), t, create_graph=True)
+            start = nn.functional.mse_loss(net(torch.zeros(4, 1)), torch.ones(4, 1))
+            opt.zero_grad()
+            (start + (slope + 1).square().mean()).backward()
+            opt.step()
+    assert all(profile.is_part for profile in last(heard).profiles)
+
+
+def test_rows_as_they_are_read_are_all_that_a_model_is_given():
+    x, y, net = torch.randn(160, 6), torch.randn(160), nn.Linear(6, 1)
+    assert not any(profile.is_part for profile in trained(net, x, y, lambda: net(x[:80])).profiles)
+
+
+def test_rows_that_the_script_makes_on_the_spot():
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(40):
+            step(net, opt, torch.ones(16, 4), torch.randn(16))
+    assert all(profile.is_made for profile in last(heard).profiles)
+
+
+def test_a_second_set_of_a_step_is_trained_on_as_well():
+    """Rows of another domain, whose labels are not used: to judge them is no leak."""
+    x, other, y, net = torch.randn(160, 6), torch.randn(160, 6), torch.randn(160), nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with hearing() as (heard, _):
+        for _ in range(3):
+            for one, two in zip(torch.randperm(160).split(16), torch.randperm(160).split(16), strict=True):
+                opt.zero_grad()
+                apart = (net(x[one]).mean() - net(other[two]).mean()).square()
+                (apart + nn.functional.mse_loss(net(x[one]).squeeze(1), y[one])).backward()
+                opt.step()
+            with torch.no_grad():
+                net(other)
+    assert last(heard).overlaps == ()

@@ -37,6 +37,13 @@ def test_the_first_broken_operation_is_named(loss, op, detail, overflow):
     assert (birth.op, birth.detail, birth.overflow) == (op, detail, overflow)
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty")
+def test_losses_of_single_samples_have_no_mean_over_targets():
+    loss = F.cross_entropy(given(1.0, 2.0)[None].expand(3, 2), torch.tensor([0, 1, 1]), reduction="none")
+    birth = birth_of(loss[torch.tensor([False] * 3)].mean())
+    assert (birth.op, birth.detail) == ("mean", "the mean of an empty tensor")
+
+
 def test_a_finite_loss_has_no_birth():
     assert birth_of((given(1.0, 2.0).log() / given(3.0)).sum()) is None
 

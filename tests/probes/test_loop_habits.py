@@ -3,9 +3,14 @@
 import textwrap
 
 import pytest
+import torch
+from torch import nn
 
+from premortem.detectors.loop_habits import PatienceNeverRestored
+from premortem.events import HabitSeen, LogLine, SumReported
 from premortem.probes.loop_habits import habits_at, never_read
 from premortem.probes.reported_sums import open_sums
+from tests.heard import hearing
 
 
 @pytest.fixture
@@ -44,6 +49,46 @@ def test_the_last_batch_alone(read):
     assert kinds(read(EVALUATION.format(f"correct = {count}; hits.append(correct)", "total"))) == []
 
 
+def evaluated(each_epoch):
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with hearing() as (heard, _):
+        each_epoch(model, optimizer)
+    return [event.kind for event in heard if isinstance(event, HabitSeen)]
+
+
+def trained(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.randn(4, 2)).square().mean().backward()
+    optimizer.step()
+
+
+@torch.no_grad()
+def answers(model, x):
+    return model(x).argmax(1)
+
+
+def test_a_loop_over_the_batches_of_an_evaluation_is_none_over_epochs():
+    y = torch.zeros(4)
+
+    def by_batches(model, optimizer):
+        for _ in range(3):
+            trained(model, optimizer)
+        for _ in range(3):
+            right = (answers(model, torch.randn(4, 2)) == y).sum().item()
+        assert right >= 0
+
+    def by_epochs(model, optimizer):
+        for _ in range(6):
+            trained(model, optimizer)
+            train_right = (answers(model, torch.randn(4, 2)) == y).sum().item()
+            right = (answers(model, torch.randn(4, 2)) == y).sum().item()
+        assert train_right + right >= 0
+
+    assert evaluated(by_batches) == ["last batch"]
+    assert evaluated(by_epochs) == []
+
+
 def test_samples_divided_by_batches(read):
     count = "(out.argmax(1) == y).sum().item()"
     assert kinds(read(EVALUATION.format(f"correct += {count}", "len(loader)"))) == ["batches for samples"]
@@ -72,8 +117,40 @@ def test_patience_that_a_record_does_not_restore(read):
     assert kinds(read(EPOCHS.format(name="val_loss", reset="pass", limit="most_bad_epochs"))) == []
 
 
+def test_the_values_that_say_whether_it_has_an_effect():
+    best_loss, bad, patience = 9.0, 0, 5
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with hearing() as (heard, _):
+        for val_loss in (3.0, 4.0, 2.0, 5.0, 1.0):
+            for _ in range(4):
+                optimizer.zero_grad()
+                model(torch.randn(4, 2)).square().mean().backward()
+                optimizer.step()
+            with torch.no_grad():
+                model(torch.randn(4, 2))
+            if val_loss < best_loss:
+                best_loss = val_loss
+            else:
+                bad += 1
+                if bad >= patience:
+                    break
+    followed = [e.values for e in heard if isinstance(e, HabitSeen) and e.kind == "patience"]
+    assert followed == [(), (0.0, 9.0), (0.0, 3.0), (1.0, 3.0), (1.0, 2.0), (2.0, 2.0)]
+    detector = PatienceNeverRestored()
+    assert len([f for e in heard for f in detector.hear(e)]) == 1
+
+
 def test_a_choice_by_the_training_loss(read):
     assert kinds(read(EPOCHS.format(name="train_loss", reset="bad = 0", limit="patience"))) == ["chosen"]
+    only_printed = """
+    for epoch in range(9):
+        train_loss, val_loss = work()  # here
+        if train_loss < best_loss:
+            best_loss = train_loss
+            print("new best")
+    """
+    assert kinds(read(only_printed)) == []
 
 
 def test_a_loop_over_batches_that_is_left_at_once(read):
@@ -96,6 +173,8 @@ def test_a_loss_that_nothing_reads(read):
     """
     assert never_read(*read(step.format("hard"))) == "soft"
     assert never_read(*read(step.format("hard + soft"))) == ""
+    shared = step.replace("        soft = kl", "        global soft\n        soft = kl")
+    assert never_read(*read(shared.format("hard"))) == "", "another function may read it"
 
 
 SUMS = """
@@ -142,3 +221,19 @@ def test_sums_that_are_set_back(read, inside):
 
 def test_a_list_that_is_emptied(read):
     assert sums(read, "np.mean(losses)", "losses.clear()") == []
+
+
+@pytest.mark.parametrize(("text", "heard_of"), [("epoch {} acc {}", 3), ("epoch {} prequential acc {}", 0)])
+def test_a_mean_of_all_that_came_so_far_that_says_so(text, heard_of):
+    hits = []
+    with hearing() as (heard, watcher):
+        for epoch in range(3):
+            for each in (1.0, 0.0, 1.0):
+                hits.append(each + epoch)  # noqa: PERF401 - it is the habit
+            watcher._attachment.printed(printed(text, epoch, sum(hits) / len(hits)))
+    assert len([event for event in heard if isinstance(event, SumReported)]) == heard_of
+
+
+def printed(text, epoch, mean):
+    values = (("epoch", str(epoch), float(epoch)), ("acc", str(mean), mean))
+    return LogLine(step=epoch, text=text.format(epoch, mean), template=text.format("#", "#"), values=values)

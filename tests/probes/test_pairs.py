@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from premortem.events import LabelsWeighed
 from premortem.probes import Attachment
-from premortem.probes.label_information import Dependence
+from premortem.probes.label_information import Dependence, features_of, marks_of
 
 
 def blobs(n=600, classes=4, seed=0):
@@ -66,3 +66,17 @@ def test_the_random_numbers_of_the_run_are_not_touched():
     before = torch.get_rng_state()
     Dependence(y.double(), discrete=True).strongest(x)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_texts_that_come_again_are_the_same_texts():
+    """As counts of words they hold few different numbers: which words they are tells them apart."""
+    words = torch.randint(0, 60, (40, 18), generator=torch.Generator().manual_seed(3))
+    rows = features_of(words)
+    first, again = marks_of(rows), marks_of(rows.clone())
+    assert first == again
+    assert len(set(first)) == len(words)
+
+
+def test_flags_that_are_equal_may_be_two_samples():
+    flags = torch.randint(0, 2, (40, 6)).float()
+    assert set(marks_of(flags)).isdisjoint(marks_of(flags.clone()))

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from premortem.events import (
     Backward,
     BufferBroken,
+    Custody,
     Forward,
     LossCall,
     OptimizerStep,
@@ -17,7 +18,7 @@ from premortem.events import (
     StepRefused,
     ZeroGrad,
 )
-from premortem.probes import rest
+from premortem.probes import rest, session
 from premortem.run.watcher import Watcher
 from tests.twins.grade import entries, grade
 
@@ -101,7 +102,7 @@ def test_the_first_steps_are_told_one_by_one():
 def test_a_long_run_is_told_ever_less(calm, monkeypatch):
     monkeypatch.setattr(rest, "YOUNG", 200)
     with Run() as run:
-        for _ in range(900):
+        for _ in range(1500):
             run.step()
         late = [event for event in run.of(OptimizerStep) if event.step > 300]
         assert 2 <= len(late) < 40
@@ -318,3 +319,40 @@ HEALTHY = [
 @pytest.mark.parametrize("entry", HEALTHY)
 def test_a_healthy_script_that_is_rested_early_hears_nothing(calm, entry):
     assert grade(entry).loud == []
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_what_becomes_trainable_in_a_rested_run_is_looked_at(calm, monkeypatch, given):
+    monkeypatch.setattr(session, "_AUDIT_AT_FIRST", -1e9)  # no audit by the calendar can be afforded
+    with Run() as run:
+        body, head = run.model[0], run.model[2]
+        body.requires_grad_(False)
+        run.optimizer = torch.optim.SGD(head.parameters(), lr=0.05)
+        for _ in range(65):  # the last of the first audits
+            run.step()
+        run.until_rest()
+        body.requires_grad_(True)
+        if given:
+            run.optimizer.add_param_group({"params": body.parameters()})
+        before = len(run.of(Custody))
+        for _ in range(400):  # until its looks are paid
+            run.step()
+        seen = [each.links for each in run.of(Custody)[before:]]
+        assert len(seen) >= 4
+        assert all(bool(link.owners) is given for links in seen for link in links[:2])
+    assert ("PM103" in [each.code for each in run.watcher.findings]) is not given
+
+
+def test_what_is_frozen_in_turns_is_no_news(calm):
+    """Of two players, each step freezes the other one's parameters."""
+    with Run() as run:
+        other = torch.optim.SGD(run.model[0].parameters(), lr=0.05)
+        mine = torch.optim.SGD(run.model[2].parameters(), lr=0.05)
+        looks = 0
+        for number in range(400):
+            run.model[0].requires_grad_(bool(number % 2))
+            run.model[2].requires_grad_(not number % 2)
+            run.optimizer = other if number % 2 else mine
+            run.step()
+            looks = run.session._looks if number == 200 else looks
+        assert run.session._looks == looks

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from premortem.profile.alone import is_apart, placeholders
+from premortem.profile.arrays import CHANGES
 from premortem.profile.between import differs
 from premortem.profile.facts import Column
 from premortem.profile.sample import Row
@@ -53,3 +54,11 @@ def test_pictures_that_all_have_something_white_are_not_one_number(name, how):
     varied = Column(name, counted=500, missing=0, mean=0.8, spread=0.1, low=0.5, high=1.0, distinct=200)
     flat = Column(name, counted=500, missing=0, mean=1.0, spread=0.0, low=1.0, high=1.0, distinct=1)
     assert differs(varied, flat, 4.0, 6.0) == how
+
+
+def test_how_often_a_row_changes_is_nothing_that_anyone_wrote():
+    changes = [*(float(2300 + at % 50) for at in range(300)), *[0.0] * 4]
+    made = [Row((20.0 + at, 99.0 + at, value), None, at) for at, value in enumerate(changes)]
+    names = ("lowest of the row", "highest of the row", CHANGES)
+    assert not any(found.column == CHANGES for found in placeholders(names, made))
+    assert [found.column for found in placeholders((*names[:2], "step"), made)] == ["step"]

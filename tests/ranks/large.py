@@ -4,16 +4,19 @@ fsdp1 [orig]    FullyShardedDataParallel; with `orig` the optimizer holds the mo
 tp              tensor parallel on two ranks, and with FSDP2 over it on four; LayerNorms are copies, and ordinary parameters
 pp              a pipeline of two stages
 ddp             with `no_sync`
-vault           resumes from premortem's vault if there is something, and saves after step 4
+zero            torch's ZeroRedundancyOptimizer under DistributedDataParallel
+vault           resumes from premortem's vault if there is something, and saves after step 4; `killed` after step 6;
+                with `plainly` what each rank has of its own is given as if it were the same on all
 """
 
 import contextlib
-import hashlib
 import os
+import signal
 import sys
 
 import torch
 import torch.distributed as dist
+from network import Block, digest, state
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
@@ -27,22 +30,11 @@ def broken(x):
     return torch.log(x - 9)
 
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.LayerNorm(16)
-        self.up = nn.Linear(16, 32)
-        self.down = nn.Linear(32, 16)
-
-    def forward(self, x):
-        return x + self.down(torch.relu(self.up(self.norm(x))))
-
-
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.stem = nn.Linear(8, 16)
-        self.blocks = nn.ModuleList([Block() for _ in range(2)])
+        self.blocks = nn.ModuleList([Block(32) for _ in range(2)])
         self.head = nn.Linear(16, 1)
         self.calls = 0
 
@@ -55,14 +47,6 @@ class Net(nn.Module):
             if "everywhere" in words or rank == 1:
                 x = broken(x)
         return self.head(x)
-
-
-def digest(tensors):
-    hashed = hashlib.sha256()
-    for tensor in tensors:
-        piece = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-        hashed.update(piece.detach().contiguous().float().numpy().tobytes())
-    return hashed.hexdigest()[:16]
 
 
 torch.manual_seed(0)
@@ -97,10 +81,14 @@ elif "tp" in words:
         for block in model.blocks:
             fully_shard(block, mesh=mesh["data"])
         fully_shard(model, mesh=mesh["data"])
-elif "ddp" in words:
+elif "ddp" in words or "zero" in words:
     model = nn.parallel.DistributedDataParallel(model)
     wait = model.no_sync
-if "early" not in words and "pp" not in words:
+if "zero" in words:
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=made, lr=1e-2)
+elif "early" not in words and "pp" not in words:
     optimizer = made(model.parameters(), lr=1e-2)
 if "pp" in words:
     from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
@@ -139,14 +127,15 @@ start = 0
 if "vault" in words:
     import premortem
 
-    vault = premortem.Vault("vault", each_rank="pp" in words)
+    own = "pp" in words and "plainly" not in words
+    vault = premortem.Vault("vault", each_rank=own)
     mine = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
-    mine = {"own": mine} if "pp" in words else mine  # each rank has layers of its own
+    mine = {"own": mine} if own else mine  # each rank has layers of its own
     report = vault.resume(**mine)
     start = report.start
 for step in range(start, steps):
     if "vault" in words:
-        torch.manual_seed(1000 * step + (rank if "fsdp1" in words or "ddp" in words else 0))
+        torch.manual_seed(1000 * step + (rank if words & {"fsdp1", "ddp", "zero"} else 0))
     parts = 2 if "accumulate" in words else 1
     optimizer.zero_grad()
     for part in range(parts):
@@ -180,13 +169,22 @@ for step in range(start, steps):
         model.blocks[1].norm.weight.grad.copy_(torch.linspace(-1, 1, 16))
     optimizer.step()
     scheduler.step()
-    state = [value for each in optimizer.state.values() for value in each.values()]
-    history.append(digest([*model.parameters(), *state]))
+    history.append(state(model, optimizer))
     if "vault" in words and step == 4 and not report.loaded:
+        if "zero" in words:
+            optimizer.consolidate_state_dict(to=0)
         vault.save(step, **mine).wait()
+        dist.barrier()  # all ranks have it, before one of them is killed
+    if "killed" in words and step == 6 and not report.loaded:
+        os.kill(os.getpid(), signal.SIGKILL)
 shown = f"{digest([torch.tensor(losses)])} {losses[-1] if losses else 0:.4f}"
 rate = f"{scheduler.get_last_lr()[0]:.8f}"
 # In one piece, so that ranks do not write into each other's lines.
 os.write(1, f"rank {rank} history {' '.join(history)}\nrank {rank} losses {shown} {rate}\n".encode())
 dist.barrier()
 dist.destroy_process_group()
+if "zero" in words and "vault" in words:
+    # gloo's threads outlive the group. One that lets go of a finished message wants the lock of an interpreter that is ending, and
+    # Python before 3.14 ends it in the middle of a destructor: abort, in some of a hundred runs, without premortem too.
+    vault.close()
+    os._exit(0)

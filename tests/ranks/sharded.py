@@ -1,10 +1,10 @@
 """FSDP2 on the CPU: parameters in pieces, one on each rank. The words say what the loop does."""
 
-import hashlib
 import sys
 
 import torch
 import torch.distributed as dist
+from network import Block, state
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
@@ -20,22 +20,11 @@ if "impatient" in words:  # premortem gives up soon on a rank that does not come
     agreement._PATIENCE = timedelta(seconds=2)
 
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.LayerNorm(16)
-        self.up = nn.Linear(16, 33)
-        self.down = nn.Linear(33, 16)
-
-    def forward(self, x):
-        return x + self.down(torch.relu(self.up(self.norm(x))))
-
-
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.words = nn.Embedding(64, 16)
-        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+        self.blocks = nn.ModuleList([Block(33) for _ in range(3)])
         self.head = nn.Linear(16, 1)
         self.register_buffer("seen", torch.zeros(()))
 
@@ -47,14 +36,6 @@ class Net(nn.Module):
         if "born" in words and rank == 1 and self.seen == 5:
             x = torch.log(x - 9)
         return self.head(x)
-
-
-def digest(tensors):
-    hashed = hashlib.sha256()
-    for tensor in tensors:
-        piece = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-        hashed.update(piece.detach().contiguous().float().numpy().tobytes())
-    return hashed.hexdigest()[:16]
 
 
 dist.init_process_group("gloo")
@@ -106,8 +87,7 @@ for step in range(steps):
         with torch.no_grad():
             model(torch.randint(0, 32, (16, 8)))
         model.train()
-    state = [value for each in optimizer.state.values() for value in each.values()]
-    history.append(digest([*model.parameters(), *state]))
+    history.append(state(model, optimizer))
 print(f"rank {rank} history {' '.join(history)}", flush=True)
 print(f"rank {rank} rate {scheduler.get_last_lr()[0]:.6g} seen {model.seen.item()}", flush=True)
 calls = [mesh.get_group(each)._get_sequence_number_for_group() for each in range(mesh.ndim)]

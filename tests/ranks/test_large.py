@@ -1,5 +1,7 @@
-"""FSDP1, tensor parallel, pipelines and `no_sync`: watched without harm, one verdict of all ranks, copies judged one by one."""
+"""FSDP1, tensor parallel, pipelines, ZeRO and `no_sync`: watched without harm, one verdict of all ranks, copies judged one by one,
+checkpoints through the vault."""
 
+import signal
 import sys
 
 import pytest
@@ -14,6 +16,7 @@ HEALTHY = [
     ("tp", "long"),
     ("pp",),
     ("ddp", "accumulate"),
+    ("zero", "accumulate"),
 ]
 UNSEEN = {"fsdp1": "under FSDP1", "pp": "in a pipeline"}
 
@@ -63,3 +66,39 @@ def test_a_layer_norm_that_drifts_apart_is_named(tmp_path):
     (finding,) = record["findings"]
     assert (finding["name"], finding["step"]) == ("ranks-apart", 2)
     assert finding["where"]["parameter"] == "model.blocks.1.norm.weight"
+
+
+def histories(folder, *words, ranks=2):
+    codes, printed = started(folder, [sys.executable, str(LARGE), *words], ranks)
+    assert codes == [0] * ranks, printed
+    return [history(lines) for lines in said(printed)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("fsdp1", "orig"), marks=pytest.mark.slow),
+        *(
+            pytest.param(words, marks=pytest.mark.exhaustive)
+            for words in [("fsdp1", "nested"), ("tp",), ("pp",), ("zero",)]
+        ),
+    ],
+    ids="-".join,
+)
+def test_a_run_that_is_killed_goes_on_from_the_vault_bit_for_bit(words, tmp_path):
+    (tmp_path / "straight").mkdir()
+    straight = histories(tmp_path / "straight", *words, "vault")
+    codes, printed = started(tmp_path, [sys.executable, str(LARGE), *words, "vault", "killed"])
+    assert -signal.SIGKILL in codes, printed
+    assert histories(tmp_path, *words, "vault") == [steps[-5:] for steps in straight]
+
+
+@pytest.mark.slow
+def test_a_stage_of_a_pipeline_is_not_saved_as_if_it_were_the_whole_model(tmp_path):
+    codes, printed = started(tmp_path, [sys.executable, str(LARGE), "pp", "vault", "plainly"])
+    assert codes == [1, 1], printed
+    for text in printed:
+        assert (
+            "`model` is one stage of a pipeline, and other ranks hold other layers; give it as `own=" in text
+        )
+    assert not list((tmp_path / "vault").glob("step-*"))

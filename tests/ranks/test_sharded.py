@@ -113,7 +113,7 @@ def test_an_optimizer_that_was_built_before_sharding_is_named(words, tmp_path):
     assert (finding["name"], finding["family"]) == ("optimizer-holds-other-parameters", "optimizer-ownership")
     assert (finding["where"]["file"], finding["where"]["line"]) == (str(SHARDED), line)
     assert finding["evidence"]["ranks"] == [0, 1]
-    assert "sharded after the optimizer was built" in finding["cause"]
+    assert "sharding the model replaced every parameter after the optimizer was built" in finding["cause"]
     assert "`fully_shard` first" in finding["remedy"]
     assert faults_of_ours(tmp_path) == []
 

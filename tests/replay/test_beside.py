@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from premortem.replay.beside import Autopsies, available, children_of
+from premortem.replay.beside import Autopsies, children_of
 from tests import starting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox that is asked for is Linux's")
@@ -97,8 +97,7 @@ def test_an_answer_that_is_no_answer_is_a_problem(tmp_path):
     assert "does not exist" in json.dumps(record)
 
 
-def test_the_machine_is_asked_for_its_memory_and_its_processes():
-    assert available() > 0
+def test_the_machine_is_asked_for_its_processes():
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
             assert child.pid in children_of(__import__("os").getpid())

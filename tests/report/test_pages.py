@@ -247,7 +247,12 @@ def test_a_report_while_the_run_writes(tmp_path):
 
 
 def test_a_run_that_was_killed(journal):
-    told = story.read(journal(losses=CALM, meta={"reason": "running", "pid": 2**22 + 1}))
+    began = {
+        "started": "1970-01-01T00:16:00+00:00",
+        "seconds": 0.0,
+    }  # as written then; the first step came 41 s later
+    told = story.read(journal(losses=CALM, meta={"reason": "running", "pid": 2**22 + 1, **began}))
+    assert told.meta["seconds"] == 40.0 + len(CALM)
     assert told.verdict.ending == "It ended without a word: killed, or the machine went down."
 
 

@@ -152,3 +152,21 @@ def test_each_verb_ends_with_all_that_it_started(tmp_path, verb, number):
     finally:
         running.kill()
         running.wait()
+
+
+def test_a_signal_that_comes_while_an_object_ends_is_not_passed_over():
+    code = (
+        "import os, signal, time\n"
+        "from premortem.scriptrun import keeper\n"
+        "signal.signal(signal.SIGINT, keeper._leave)\n"
+        "class Ends:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        for _ in range(1000): pass\n"
+        "ends = Ends()\n"
+        "del ends\n"
+        "time.sleep(60)\n"
+        "print('it went on')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -276,6 +276,24 @@ def test_a_run_is_named_by_the_beginning_of_its_name(tmp_path):
         shelf.named("c")
 
 
+def test_losses_of_the_index_are_taken_apart_when_they_are_asked_for(tmp_path):
+    about = layout.compact(
+        {"format": layout.schema.VERSION, "parts": 1, "time": 1.0, "meta": {"reason": "finished"}, "losses": [0.5, 0.25, 1e-9]}
+        | {"script": "a.py", "started": "", "steps": 3, "loss": 0.25, "tone": "good", "found": "", "message": ""}
+    )  # fmt: skip
+    assert layout.compact(about) == about
+    head = layout.read_head("one", about, tmp_path)
+    assert list(head.entry.losses) == [0.5, 0.25, 1e-9]
+    damaged = layout.read_head("one", about | {"losses": "0.5 what"}, tmp_path)
+    assert list(damaged.entry.losses) == []
+
+
+def test_a_large_shelf_is_looked_at_less_often():
+    assert reader.pause(0.01) == reader.EVERY
+    assert 1.0 / (1.0 + reader.pause(1.0)) == pytest.approx(reader.SHARE)
+    assert reader.pause(60.0) == reader.SELDOM
+
+
 def test_the_index_is_filled_by_a_reader(tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "COLLECTED", 3)
     url = str(tmp_path)

@@ -9,9 +9,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from premortem.events import StepStats
+from premortem.sinks.base import Outcome
 from tests import starting
 
 BROKEN = Path(__file__).with_name("broken.py")
@@ -104,3 +107,41 @@ def test_wandb_offline(tmp_path: Path, own: str) -> None:
     assert 41 in {row.get("premortem/loss_not_finite") for row in marked["history"]}
     mine = [row["mine"] for row in marked["history"] if "mine" in row]
     assert mine == (list(range(60)) if own else []), "the script's own rows are untouched"
+
+
+def test_wandb_rows_sent_while_the_script_ends_its_run_are_sent_again(monkeypatch):
+    tracker = SimpleNamespace(run=None)  # loaded for the sink alone: the real one leaves threads behind
+    monkeypatch.setitem(sys.modules, "wandb", tracker)
+    spec = importlib.util.find_spec("premortem.sinks.wandb")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    class Run:
+        id, project, entity, step = "one", "mine", "", 0
+
+        def __init__(self, *, ending=False):
+            self.ending, self.rows, self.summary, self.tags = ending, [], {}, ()
+
+        def log(self, row, commit=True):
+            if not self.ending:
+                self.rows.append(row["premortem/step"])
+
+        def finish(self): ...
+
+    def step(number):
+        return StepStats(step=number, optimizer=1, loss=1.0, grad_norm=1.0, worst=None, lr=0.1)
+
+    own, again = Run(), Run()
+    sink = module.WandB("")
+    monkeypatch.setattr(sink, "_reopened", lambda: again)
+    tracker.run = own
+    sink.notice()
+    sink.steps([step(1)])
+    own.step = 1  # the script's next row has it
+    own.ending = True  # wandb takes rows, and writes none of them
+    sink.steps([step(2), step(3)])
+    tracker.run = None
+    sink.steps([step(4)])  # not even asked: the run is over
+    sink.notice()
+    sink.ended(Outcome(steps=4))
+    assert (own.rows, again.rows) == ([1], [2, 3, 4])

@@ -651,3 +651,44 @@ def test_launchers_of_lightning(strategy, ranks, place):
     _, record = watched(place, LIGHTNING.replace("STRATEGY", strategy), forked=False)
     assert [child["rank"] for child in record["run"]["watched"]["children"]] == ranks
     assert (record["run"]["steps"], record["findings"]) == (4, [])
+
+
+def test_a_driver_that_lives_on_is_told_which_child_was_stopped(place):
+    """The second of two, in a folder of its own, as Ray's workers are."""
+    place.script(
+        "script.py",
+        """
+        import os, subprocess, sys
+        os.mkdir("elsewhere")
+        for rate in ("0.01", "30.0"):
+            command = [sys.executable, os.path.abspath("train.py"), rate]
+            print(subprocess.run(command, cwd="elsewhere", stderr=subprocess.DEVNULL).returncode)
+        """,
+    )
+    place.script(
+        "train.py",
+        """
+        import sys, torch
+        torch.manual_seed(0)
+        x = torch.randn(64, 8)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=float(sys.argv[1]))
+        for _ in range(30):
+            optimizer.zero_grad()
+            (model(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+            optimizer.step()
+        """,
+    )
+    command = [sys.executable, "-m", "premortem", "run", "--policy", "strict", "script.py"]
+    code, out, err = place.run(command, forked=True)
+    assert (code, out.split()) == (0, ["0", "3"])
+    assert "steps in 2 child processes and stopped 1 of them: 1 error" in err
+    (run,) = (place.folder / ".premortem" / "runs").iterdir()
+    kept = f".premortem/runs/{run.name}"
+    (read_on,) = (line for line in err.splitlines() if "premortem report" in line)
+    assert read_on.split("; ") == [
+        f"  premortem report {kept}/child-2",
+        f"premortem sweep {kept}",
+        "premortem explain PM213",
+    ]
+    assert "disk" not in err

@@ -16,7 +16,9 @@ from premortem.command_line import arguments
 from premortem.events import OptimizerBuilt, StepStats
 from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.journal import Journal
-from premortem.sweep.groups import groups, hours
+from premortem.run.opening import sweep_settings
+from premortem.sweep.groups import groups, hours, summed_up
+from premortem.sweep.page import lines
 from premortem.sweep.settings_with import goes_with
 from premortem.sweep.trial import Trial, value
 
@@ -31,6 +33,8 @@ BOOM = Finding(
     remedy="Divide the learning rate by ten.",
     where=Where(file="train.py", line=12),
 )
+DEAD = replace(BOOM, code="PM242", name="dead-units", family="init-saturation", where=Where(module="net"))
+BROKEN = replace(BOOM, code="PM442", name="non-finite-training", family="numerics-nan")
 LOST = replace(BOOM, code="PM103", name="parameter-not-in-optimizer", family="optimizer-ownership")
 
 
@@ -74,6 +78,68 @@ def test_two_causes_are_two_groups_the_larger_first():
     assert [(group.finding.code, len(group.trials)) for group in found] == [("PM213", 6), ("PM103", 3)]
 
 
+def test_one_rate_that_is_too_high_is_one_cause_however_it_shows():
+    """Dead units and weights that are no numbers are what too large updates lead to."""
+    shown = {14: DEAD, 16: BROKEN, 17: DEAD}
+    trials = [trial(n, shown.get(n, BOOM) if n >= 12 else None, lr=n) for n in range(20)]
+    (group,) = groups(trials)
+    assert (group.finding.code, len(group.trials), group.steps) == ("PM213", 8, (212, 219))
+    assert group.otherwise == {"PM242 dead-units": 2, "PM442 non-finite-training": 1}
+    assert group.split.sentence == "all 8 trials with lr ≥ 12, and none of the 12 others"
+
+
+def test_what_might_follow_is_its_own_cause_where_the_settings_say_otherwise():
+    """Units that die at the lowest rates did not die of a high one."""
+    trials = [trial(n, BOOM if n >= 12 else DEAD if n < 3 else None, lr=n) for n in range(20)]
+    found = groups(trials)
+    assert [(group.finding.code, len(group.trials)) for group in found] == [("PM213", 8), ("PM242", 3)]
+    assert [group.split.condition for group in found] == ["lr ≥ 12", "lr ≤ 2"]
+
+
+def test_all_trials_fail_of_one_cause_that_shows_in_two_ways():
+    (group,) = groups([trial(n, BROKEN if n % 4 == 1 else BOOM, lr=n % 3) for n in range(12)])
+    assert group.everywhere
+
+
+def test_a_warning_is_told_of_all_trials_that_have_it():
+    """Also of those that failed of something else; they stay what they are."""
+    kinds = ["plain", "gated", "deep"]
+    trials = [trial(n, BOOM if n >= 24 else None, lr=n, head=kinds[n % 3]) for n in range(30)]
+    forgotten = replace(LOST, severity=Severity.WARNING)
+    trials = [
+        replace(each, findings=(*each.findings, forgotten)) if each.settings["head"] == "gated" else each
+        for each in trials
+    ]
+    boom, lost = groups(trials)
+    assert (boom.failed, lost.failed, len(boom.trials), len(lost.trials)) == (True, False, 6, 10)
+    assert lost.split.sentence == "all 10 trials with head = gated, and none of the 20 others"
+    assert (
+        next(iter(lines(summed_up(trials), "."))) == "30 trials in .: 16 healthy, 8 with warnings, 6 failed"
+    )
+
+
+def test_of_two_settings_that_part_the_trials_alike_the_simpler_one_is_named():
+    trials = [trial(n, BOOM if n < 2 else None, lr=n, head="gated" if n < 2 else "plain") for n in range(12)]
+    (group,) = groups(trials)
+    assert group.split.condition == "head = gated"
+
+
+@pytest.mark.parametrize(
+    ("rates", "condition"),
+    [
+        ([0.0011, 0.0292, 0.106579, 0.147366, 0.7], "lr ≥ 0.14"),
+        ([0.001, 0.002, 0.01, 0.03, 0.1], "lr ≥ 0.03"),
+        ([-5.5, -4.0, -1.25, -1.2345, 0.0], "lr ≥ -1.24"),
+    ],
+)
+def test_a_bound_has_no_more_digits_than_part_the_trials(rates, condition):
+    trials = [
+        trial(10 * k + n, BOOM if n >= 3 else None, lr=r) for k in range(4) for n, r in enumerate(rates)
+    ]
+    (group,) = groups(trials)
+    assert group.split.condition == condition
+
+
 def test_failures_dealt_out_at_random_hardly_ever_go_with_a_setting():
     random_ones = random.Random(1)
     wrong = 0
@@ -112,6 +178,17 @@ def test_the_counts_of_a_split_are_those_of_the_trials(rows):
     assert (split.inside, split.outside) == (len(inside), len(trials) - len(inside))
     assert split.hit == sum(each.failed for each in inside)
     assert split.missed == len(failed) - split.hit
+
+
+def test_what_half_of_all_sweeps_would_show_is_no_hint():
+    assert goes_with([trial(0, BOOM, lr=9.0)], [trial(1, lr=0.1)]) is None
+    failed, others = (
+        [trial(n, BOOM, lr=9.0 + n) for n in range(2)],
+        [trial(n + 2, lr=0.1 + n) for n in range(4)],
+    )
+    assert goes_with(failed, others).sentence == (
+        "both trials with lr ≥ 9, and none of the 4 others; chance alone does that in 13% of such sweeps"
+    )
 
 
 def test_hours_lost_and_saved():
@@ -175,9 +252,10 @@ def test_the_page(swept, capsys):
     assert main(["sweep"]) == 1
     text = capsys.readouterr().out
     assert text.startswith("12 trials in .premortem/runs: 7 healthy, 5 failed\n")
-    assert "1. 5 of 12: PM213 updates-too-large at step 200" in text
-    assert "all 5 trials with lr ≥ 0.03, and none of the 7 others" in text
-    assert "where  train.py:12 in all of them" in text
+    sentence = "all 5 trials with lr ≥ 0.03, and none of the 7 others: PM213 updates-too-large at step 200"
+    assert f"1. {sentence}, at the same line\n" in text
+    assert "where  train.py:12\n" in text
+    assert "with  " not in text, "it is in the sentence"
 
 
 def test_as_json(swept, capsys):
@@ -223,6 +301,7 @@ def test_children_of_a_run_that_trained_are_trials(tmp_path, capsys):
     [
         (["nowhere"], "there is no folder `nowhere`"),
         (["."], "there is no run of premortem's below"),
+        (["s3://bucket/runs"], "to list a shelf: premortem ui s3://bucket/runs"),
         (["--format", "xml"], "there is no format `xml`"),
     ],
 )
@@ -236,8 +315,27 @@ def test_a_journal_that_cannot_be_read_is_named(tmp_path, capsys):
     kept(tmp_path / "good", 0.1, None)
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "journal.sqlite").write_bytes(b"not a database, but long enough to be one" * 40)
-    assert main(["sweep", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "1 trial in" in text
-    assert "not read: " in text
-    assert "bad" in text
+    assert main(["sweep", str(tmp_path)]) == 2, "whether that trial has failed is not known"
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("2 trials in")
+    assert first.endswith(": 1 healthy, 1 not read")
+    (named,) = (line for line in others if line.startswith("not read: "))
+    assert "bad" in named
+    assert main(["sweep", "--format", "json", str(tmp_path)]) == 2
+    record = json.loads(capsys.readouterr().out)
+    assert (len(record["trials"]), len(record["unread"])) == (1, 1)
+
+    kept(tmp_path / "failed", 0.1, BOOM)
+    assert main(["sweep", str(tmp_path)]) == 1
+    assert ": 1 healthy, 1 failed, 1 not read\n" in capsys.readouterr().out
+
+
+def test_what_an_agent_of_wandb_has_chosen_is_a_setting(tmp_path):
+    """As wandb 0.31 writes it for the command of an agent."""
+    chosen = tmp_path / "config-abc.yaml"
+    chosen.write_text("wandb_version: 1\n\nlr:\n  value: 0.1\nopt:\n  value:\n    name: adam\n")
+    environ = {"WANDB_SWEEP_PARAM_PATH": str(chosen), "SLURM_ARRAY_TASK_ID": "3"}
+    assert sweep_settings(environ) == {"SLURM_ARRAY_TASK_ID": "3", "lr": 0.1, "opt": {"name": "adam"}}
+    chosen.write_text("lr: [")
+    assert sweep_settings({"WANDB_SWEEP_PARAM_PATH": str(chosen)}) == {}
+    assert sweep_settings({"WANDB_SWEEP_PARAM_PATH": str(tmp_path / "none.yaml")}) == {}

@@ -334,6 +334,21 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     assert "pip install 'premortem[ui]'" in done.stderr
 
 
+def test_the_list_does_not_wait_for_the_plots(tmp_path):
+    code = (
+        "import asyncio, sys; from pathlib import Path; from starlette.requests import Request; "
+        "from premortem.ui.app import Pages; from premortem.ui.runs import Runs; "
+        "pages = Pages(Runs(Path.cwd()), lambda: False); "
+        "answer = pages.all_runs(Request({'type': 'http', 'query_string': b'', 'headers': []})); "
+        "assert answer.status_code == 200; assert 'bokeh.plotting' not in sys.modules; "
+        "asyncio.run(answer.background()); assert 'bokeh.plotting' in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("below", ["", ".premortem", ".premortem/runs", ".premortem/runs/a"])
 def test_a_project_or_what_is_in_it_may_be_named(serve, journal, tmp_path, below):
     path = journal("a", losses=[1.0]).parent

@@ -1,9 +1,12 @@
 """Trials that are forks of a process that waits in the script."""
 
+import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from premortem.changes import RunDescription
 from premortem.why import order as orders
@@ -103,5 +106,22 @@ def test_a_script_with_threads_is_not_forked(tmp_path):
     with closing(of(tmp_path)) as director:
         director.forks = Forks(director.run, Result(), RUN)
         assert director.forks.launch(Order(backwards=6), WITHIN) is None
+        said = director.forks._seeds[0]._ready.result()["cannot_wait"]
+        assert re.fullmatch(r"the script has started threads \([^()]+\)", said), "with their names"
         assert director.launch(Order(backwards=6)).backwards == 6
     assert Path(director.run.scratch).exists() is False
+
+
+def test_until_the_fork_a_gpu_is_asked_for_without_a_thread(tmp_path):
+    """`cudaGetDeviceCount` starts one of the driver's, and torch refuses the GPU in a fork after it."""
+    what = 'os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK"), torch.cuda.is_available()'
+    asks = f'import os, torch\nprint("before", {what})\n'
+    after = f'print("after", {what})\nfor epoch in'
+    (tmp_path / "train.py").write_text(asks + SCRIPT.replace("for epoch in", after))
+    (tmp_path / "loads").mkdir()
+    with closing(of(tmp_path)) as director:
+        director.forks = Forks(director.run, Result(), replace(RUN, device="cuda"))
+        fork = director.forks.launch(Order(backwards=6), WITHIN)
+        assert fork is not None
+        there = torch.cuda.is_available()
+        assert {"before 1 True", f"after None {there}"} <= {*fork.tail.splitlines()}

@@ -9,6 +9,7 @@ from premortem import catalog, changes
 from premortem.changes import RunDescription
 from premortem.why import diffs, questions, sets
 from premortem.why.cheating import cheats, only_prints, same_loss
+from premortem.why.director import eases
 from premortem.why.order import Result, heard, printed
 from premortem.why.proposals import _as_number, scaled_rate
 from premortem.why.verdict import (
@@ -24,7 +25,7 @@ from premortem.why.verdict import (
     judge,
     ranked,
 )
-from premortem.why.yardsticks import compare, cut, diverges, learns, noise, other_start, yardsticks
+from premortem.why.yardsticks import by_heart, compare, cut, diverges, learns, noise, other_start, yardsticks
 
 LINE = "train.py:9"
 
@@ -35,14 +36,14 @@ def ran(first, last, count=100, **more):
     return Result(losses={LINE: series}, backwards=count, ended="finished", **more)
 
 
-def judged(as_is, changed, name, *, seeds=None, again=(), supported=False, same=True):
+def judged(as_is, changed, name, *, seeds=None, again=(), supported=False, same=True, evaluated=False):
     seeds = seeds or [as_is, as_is]
     sticks = yardsticks(as_is)
     learning = changes.of("learning")[name].learning
     row = Row(
         name, learning.title, learning.question, learning.family, learning=learning, supported=supported
     )
-    judge(row, compare(sticks, noise(sticks, seeds), as_is, changed, same_loss=same))
+    judge(row, compare(sticks, noise(sticks, seeds), as_is, changed, same_loss=same, evaluated=evaluated))
     row.again = list(again)
     return row
 
@@ -102,6 +103,14 @@ def test_a_rate_is_not_blamed_for_a_run_of_few_steps():
     assert said.verdict == UNKNOWN
     assert "more steps" in said.sentence
     assert said.notes == [faster]
+
+
+def test_in_few_steps_what_only_makes_them_larger_is_no_mistake():
+    """Inputs of another scale are learned as well, a little later."""
+    for name, cause in (("inputs-standardised", False), ("no-clipping", True)):
+        better = judged(ran(2.3, 2.2), ran(2.3, 0.9), name, again=[0.5])
+        better.few = bool(better.learning.slow)
+        assert bool(ranked([better], learns=True)) is cause
 
 
 def test_a_setting_that_is_wrong_by_more_than_ten_is_a_mistake():
@@ -183,6 +192,21 @@ def test_losses_that_work_against_each_other_are_no_measure_and_what_is_generate
     assert learns(yardsticks(both), noise(yardsticks(both), [both, both]), [both, both])
 
 
+def test_what_stands_still_is_no_proof():
+    """It does better than what gets worse, and learns as little."""
+    for last, cause in ((2.0, False), (1.0, True)):
+        slower = judged(ran(2.0, 3.5), ran(2.0, last), "rate-hundredth", again=[0.6])
+        slower.further = True
+        assert slower.verdict == HELPS
+        assert bool(ranked([slower], learns=False)) is cause
+
+
+def test_generated_samples_that_begin_where_the_real_ones_are_have_nothing_to_learn():
+    losses = {"g.py:1": [1.0] * 40, "g.py:2": [1.0] * 40}
+    for begin, known in ((0.01, 0), (0.5, 1)):
+        assert len(yardsticks(Result(losses=losses, backwards=80, apart=[begin, begin, begin, 0.1]))) == known
+
+
 def test_where_targets_grow_with_the_model_the_loss_is_no_measure():
     """Values that are learned from rewards grow, and the error with them."""
     grows = ran(
@@ -213,6 +237,12 @@ def test_healthy_only_when_everything_was_tried():
     assert conclude([left], [], learns=True, diverges=False, judged=True, seeds=3).verdict == UNKNOWN
     assert conclude([], [], learns=True, diverges=False, judged=True, seeds=3).verdict == HEALTHY
     assert conclude([], [], learns=False, diverges=False, judged=True, seeds=3).verdict == UNKNOWN
+
+
+def test_a_script_that_nothing_measures_is_not_called_healthy():
+    said = conclude([], [], learns=True, diverges=False, judged=False, seeds=3)
+    assert said.verdict == UNKNOWN
+    assert "print a metric" in said.sentence
 
 
 def test_a_warning_whose_remedy_changes_nothing_is_refuted_and_an_error_is_not():
@@ -319,6 +349,24 @@ def test_sets_hold_a_mistake_and_never_the_same_lever_twice():
     assert not both.learning.certain
 
 
+def test_two_changes_that_help_no_more_than_one_of_them_are_that_one():
+    stuck = ran(2.0, 2.0)
+    rate, weights = (
+        judged(stuck, ran(2.0, last), name)
+        for name, last in (("rate-times-hundred", 0.5), ("default-initialisation", 2.0))
+    )
+    for last, verdict in ((0.45, NOTHING), (0.1, HELPS)):
+        both = sets.together(weights, rate)
+        judge(both, compare(yardsticks(stuck), {"loss": 0.04}, stuck, ran(2.0, last), same_loss=True))
+        assert both.verdict == HELPS
+        sets.settle(both, [rate, weights, both])
+        assert both.verdict == verdict
+    assert both.learning.slow, "in few steps the rate in it proves nothing"
+    settled = replace(rate)
+    sets.settle(settled, [rate, weights, settled])
+    assert settled.verdict == HELPS
+
+
 def test_what_is_asked_only_of_a_script_that_does_not_learn():
     learns_well = RunDescription(optimizers=("Adam",), targets=True, terms=3, backwards_per_step=4)
     asked = {each.name for each in questions.asked(learns_well, {}) if not each.skipped}
@@ -345,6 +393,32 @@ def test_labels_that_say_nothing_are_suspected_only_where_one_batch_is_memorised
     assert concluded(ran(2.0, 0.1), ran(2.0, 3.0)).findings == []
 
 
+def with_accuracy(*values, last=0.2):
+    return ran(2.0, last, printed={"val_acc": list(values)})
+
+
+def test_what_is_learned_by_heart_is_not_called_healthy():
+    """Training gets better, and with the labels of other samples the evaluation is as good."""
+    flat, good = [0.5, 0.52, 0.48, 0.5, 0.51], [0.9, 0.91, 0.9, 0.92, 0.91]
+    rising = [0.5, 0.6, 0.7, 0.8, 0.9]
+    for values, expected in ((flat, True), (good, True), (rising, False), ([], False)):
+        seeds = [with_accuracy(*values), with_accuracy(*values)]
+        assert by_heart(yardsticks(seeds[0]), seeds) is expected
+
+    heart = RunDescription(targets=True, by_heart=True)
+    assert "labels-shuffled" in {each.name for each in questions.asked(heart, {}) if not each.skipped}
+    assert "labels-shuffled" not in {
+        each.name for each in questions.asked(replace(heart, by_heart=False), {}) if not each.skipped
+    }
+
+    for values, expected in ((flat, UNKNOWN), (good, HEALTHY)):
+        as_is, shuffled = with_accuracy(*values), with_accuracy(*flat, last=2.0)
+        row = judged(as_is, shuffled, "labels-shuffled", evaluated=True)
+        said = conclude([row], [], learns=True, diverges=False, judged=True, seeds=3)
+        assert said.verdict == expected
+        assert said.findings == []
+
+
 def test_a_rate_is_changed_in_the_config_that_holds_it(tmp_path):
     script, config = tmp_path / "train.py", tmp_path / "config.yaml"
     script.write_text('from torch.optim import SGD\nSGD(ps, lr=cfg["train"]["lr"])\n')
@@ -353,3 +427,24 @@ def test_a_rate_is_changed_in_the_config_that_holds_it(tmp_path):
     assert made.files == {str(config): "train:\n  lr: 0.002\nother:\n  lr: 1\n"}
     config.write_text("a:\n  train:\n    lr: 1\nb:\n  train:\n    lr: 1\n")
     assert scaled_rate(100.0, [str(script)], ["train.py"], tmp_path) is None, "which of the two"
+
+
+@pytest.mark.parametrize(
+    ("name", "so"), [("inputs-standardised", True), ("rate-times-ten", True), ("no-clipping", False)]
+)
+def test_what_makes_training_easier_by_itself_is_judged_by_evaluations(name, so):
+    assert eases(changes.of("learning")[name].learning) is so
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "better"),
+    [
+        ("val", [0.9, 0.7, 0.5, 0.4, 0.3, 0.2], [-1]),
+        ("val", [0.2, 0.5, 0.7, 0.8, 0.9, 0.98], []),  # an accuracy, or a loss that gets worse
+        ("val_loss", [0.2, 0.5, 0.7, 0.8, 0.9, 0.98], [-1]),
+        ("val_acc", [0.2, 0.5, 0.7, 0.8, 0.9, 0.98], [1]),
+    ],
+)
+def test_a_number_of_an_evaluation_that_has_no_name_is_a_loss_where_it_falls(name, values, better):
+    sticks = yardsticks(ran(1.0, 0.2, printed={name: values}))
+    assert [stick.better for stick in sticks if stick.name == f"printed {name}"] == better

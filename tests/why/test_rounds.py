@@ -1,9 +1,11 @@
 """Which trials are made: the director is real, but for the processes, whose results are made up."""
 
+from typing import ClassVar
+
 from premortem.changes import RunDescription
-from premortem.why import verdict, yardsticks
+from premortem.why import page, verdict, yardsticks
 from premortem.why.director import Director, Why, WhyOptions
-from premortem.why.order import Result
+from premortem.why.order import Order, Result
 from premortem.why.rounds import Rounds
 from premortem.why.verdict import HELPS, NOTHING
 
@@ -13,6 +15,9 @@ STUCK = RunDescription(optimizers=("SGD",), clips=True, schedules=True, weight_d
 
 class Pretending(Director):
     """`learns(change)`: whether the script learns with it. Each step of a trial takes a tenth of a second."""
+
+    less: ClassVar[dict[str, float]] = {}  # what a change helps, where it is not as much as the others
+    not_again = ()  # changes that do not help under another seed, as change@seed
 
     def __init__(self, learns, minutes=10.0, run=STUCK, findings=()):
         self.options = WhyOptions(argv=["train.py"], minutes=minutes, jobs=2)
@@ -29,12 +34,13 @@ class Pretending(Director):
 
     def launch(self, order, words=None):
         self.orders.append(order)
-        return self.launch_of(order.change, order.backwards)
+        return self.launch_of(f"{order.change}@{order.seed}" if order.seed else order.change, order.backwards)
 
     def launch_of(self, change, steps):
-        series = [
-            2.0 - (1.9 * place / STEPS if change and self.learns(change) else 0.0) for place in range(steps)
-        ]
+        name, _, _seed = change.partition("@")
+        gain = 1.9 * self.less.get(name, 1.0) if change not in self.not_again else 0.0
+        helps = name and self.learns(name)
+        series = [2.0 - (gain * place / STEPS if helps else 0.0) for place in range(steps)]
         if change:
             series[0] += 1e-6  # every change is seen to act
         return Result(
@@ -114,6 +120,58 @@ def test_a_rate_is_a_mistake_where_a_hundred_times_as_much_helps_too():
     assert learning(lambda change: change in down, whole=False)[2]
 
 
+def test_a_rate_is_no_mistake_where_a_hundred_times_as_much_helped_by_chance():
+    up = {"rate-times-ten", "rate-times-hundred"}
+    director = Pretending(lambda change: change in up, run=RunDescription(optimizers=("SGD",)))
+    director.not_again = {"rate-times-hundred@1", "rate-times-hundred@2"}
+    director.done.learns = director.done.to_the_end = True
+    rows, _ = asked(director)
+    assert next(row for row in rows if row.change == "rate-times-ten").verdict == HELPS
+    assert verdict.ranked(rows, learns=True) == []
+
+
+def test_in_few_steps_no_rate_is_too_low_however_many_backward_passes_make_a_step():
+    up = {"rate-times-ten", "rate-times-hundred"}
+    for steps, causes in ((0, 1), (STEPS, 1), (STEPS // 4, 0)):
+        director = Pretending(lambda change: change in up, run=RunDescription(optimizers=("SGD",)))
+        director.done.first.steps = steps
+        director.done.learns = director.done.to_the_end = True
+        rows, _ = asked(director)
+        assert len(verdict.ranked(rows, learns=True)) == causes, steps
+
+
+def test_what_a_higher_rate_does_as_well_is_no_mistake_in_few_steps():
+    run = RunDescription(optimizers=("SGD",), odd_inputs=True)
+    for helping, found in (
+        ({"inputs-standardised"}, ["inputs-standardised"]),
+        ({"inputs-standardised", "rate-times-ten", "rate-times-hundred"}, []),
+    ):
+        director = Pretending(helping.__contains__, run=run)
+        director.done.first.steps = STEPS // 4
+        director.done.learns = director.done.to_the_end = True
+        rows, names = asked(director)
+        assert "rate-times-ten" in names, "what may be due to few steps explains nothing"
+        assert [row.change for row in verdict.ranked(rows, learns=True)] == found
+
+
+def test_a_rate_that_ten_times_as_much_repairs_may_need_more_steps_also_where_nothing_is_learned():
+    run = RunDescription(optimizers=("SGD",), stuck=True)
+    up = {"rate-times-ten", "rate-times-hundred"}
+    for helping, found in (
+        ({"rate-times-ten", "plain-adam"}, False),
+        (up, True),
+        ({"rate-times-hundred"}, True),
+        ({"plain-adam"}, True),
+    ):
+        director = Pretending(helping.__contains__, run=run)
+        director.less = {"rate-times-ten": 0.4}
+        rows, _ = asked(director)
+        assert bool(verdict.ranked(rows, learns=False)) is found, helping
+    director = Pretending({"rate-times-hundred"}.__contains__, run=run)
+    director.done.first.steps = STEPS // 4
+    assert verdict.ranked(asked(director)[0], learns=False) == [], "and in few steps no rate is too low"
+
+
 def test_a_low_rate_is_no_mistake_where_the_script_goes_on():
     up = {"rate-times-ten", "rate-times-hundred"}
     rows, names, causes = learning(lambda change: change in up, whole=False)
@@ -154,3 +212,18 @@ def test_no_rate_is_too_low_in_a_script_of_few_steps(monkeypatch):
     rows, _ = asked(Pretending(lambda change: change in up))
     assert {row.change for row in rows if row.verdict == HELPS} == up
     assert verdict.ranked(rows, learns=False) == []
+
+
+def test_an_error_after_the_training_is_the_scripts_own_where_it_has_it_without_a_change():
+    director = Pretending(lambda change: False)
+
+    def fails(steps, ended="FileNotFoundError: best.pt"):
+        return director._as_it_breaks(Order(backwards=STEPS), Result(backwards=steps, ended=ended)).failed
+
+    assert fails(STEPS), "as it is, the script ends well: the change has broken it"
+    director.done.first.ended = "FileNotFoundError: best.pt"
+    assert not fails(STEPS)
+    assert fails(STEPS - 1), "it has not trained to the end"
+    assert fails(STEPS, ""), "its process died"
+    assert fails(STEPS, "premortem could not try it (a bug)")
+    assert page.as_it_is(director.done).endswith("Then it fails: FileNotFoundError: best.pt")

@@ -1,13 +1,14 @@
 """keep: the state of the training, written whole or not at all: before a run is ended, or when its time is short."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from premortem.errors import VaultError
+from premortem.tensors.nested import tensors
 from premortem.vault.atomic import write_whole
 from premortem.vault.health import examine
 
@@ -30,19 +31,11 @@ def is_sharded(models: Mapping[str, torch.nn.Module]) -> bool:
     )
 
 
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (Mapping, list, tuple)):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from tensors_in(each)
-
-
 def keep(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     """Save the state; `torch.load` reads it with `weights_only=True`. Raises VaultError.
 
     Weights that are not finite are not saved: what was kept before is better."""
-    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(state))
+    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors(state))
     if shutil.disk_usage(folder).free < 1.5 * needed:
         raise VaultError(f"it needs {needed / 1e9:.1f} GB, and there is too little room on the disk")
     for name, model in state["models"].items():

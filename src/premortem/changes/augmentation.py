@@ -46,18 +46,13 @@ class Still:
         self._dataset, self._change = dataset, change
 
     def __getitem__(self, index: Any) -> Any:
-        numpy: Any = sys.modules.get("numpy")
-        before = (torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state())
+        from premortem.tensors import generators
+
         seed = hash(index) % 2**32 if isinstance(index, (int, str)) else 0
-        torch.default_generator.manual_seed(seed)  # of the device's own nothing is drawn here
-        random.seed(seed)
-        if numpy is not None:
-            numpy.random.seed(seed)
-        try:
+        self._change.touched += 1
+        with generators.kept():
+            torch.default_generator.manual_seed(seed)  # of the device's own nothing is drawn here
+            random.seed(seed)
+            if (numpy := sys.modules.get("numpy")) is not None:
+                numpy.random.seed(seed)
             return self._dataset[index]
-        finally:
-            torch.set_rng_state(before[0])
-            random.setstate(before[1])
-            if numpy is not None:
-                numpy.random.set_state(before[2])
-            self._change.touched += 1

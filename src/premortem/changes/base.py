@@ -79,6 +79,7 @@ class RunDescription:
     odd_settings: bool = False  # of an optimizer: an epsilon, a momentum, a beta that stops it
     sigmoid_layers: bool = False  # what a sigmoid makes is what the next layer is given
     stuck: bool = False  # as it is, it does not learn
+    by_heart: bool = False  # training gets better, and no evaluation does
     diverges: bool = False
 
     @property
@@ -140,6 +141,7 @@ class Learning:
     same_loss: bool = True  # the loss means what it meant before
     same_start: bool = False  # with the same weights the loss must be the same one
     where_stuck: bool = False  # asked only where the script does not learn as it is
+    where_by_heart: bool = False  # ... or where it learns, and no evaluation shows it: then evaluations judge
     order: int = 5  # of changes that help as much, the lowest is the cause
     least: float = 0.05  # the smallest gain that counts, as a part of the yardstick's scale
     certain: bool = (

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
+from premortem.files.syntax import last_name
 from premortem.lint.diagnostics import Edit, Fix
 from premortem.lint.source import Source
 from premortem.lint.tree import argument, constant
@@ -41,8 +42,7 @@ def argument_edits(
     stands there (None for anything else)."""
     edits = []
     for call in _calls(source, names):
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        value = argument(call, names.get(last, next(iter(names.values()))), position)
+        value = argument(call, names.get(last_name(call), next(iter(names.values()))), position)
         value = _written(source, value) if value is not None else None
         text = new(constant(value)) if value is not None else None
         if value is not None and text is not None:
@@ -118,11 +118,7 @@ def _options(source: Source, name: str) -> Iterator[ast.expr]:
 def _keywords(source: Source, name: str) -> Iterator[ast.expr]:
     """Of a namespace, a dict."""
     for call in source.nodes(ast.Call):
-        if getattr(call.func, "id", getattr(call.func, "attr", "")) in {
-            "SimpleNamespace",
-            "Namespace",
-            "dict",
-        }:
+        if last_name(call) in {"SimpleNamespace", "Namespace", "dict"}:
             yield from (each.value for each in call.keywords if each.arg == name)
     for each in source.nodes(ast.Dict):
         for key, value in zip(each.keys, each.values, strict=True):

@@ -24,8 +24,8 @@ class DefaultInitialisation(Change):
     def absent(cls, run: RunDescription) -> str:
         if run.loaded:
             return "weights were loaded into the model"
-        usual = "" if run.stuck or run.diverges else "layers begin as torch initialises them"
-        return "" if run.own_weights else usual
+        # Where they do, this is but another draw of the same weights.
+        return "" if run.own_weights else "layers begin as torch initialises them"
 
     def put_on(self) -> None:
         self.reach.on_root(self._met)

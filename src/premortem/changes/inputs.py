@@ -22,6 +22,7 @@ class InputsStandardised(Change):
         family="data-scale",
         order=4,
         least=0.15,
+        slow=True,
         finding="unnormalised-inputs",
         remedy="subtract the mean and divide by the deviation of each feature of the training set",
     )

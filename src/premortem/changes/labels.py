@@ -18,7 +18,9 @@ class LabelsShuffled(Change):
 
     name = "labels-shuffled"
     harm = _LABELS
-    learning = Learning(title="labels shuffled", question="information", where_stuck=True)
+    learning = Learning(
+        title="labels shuffled", question="information", where_stuck=True, where_by_heart=True
+    )
     opening = ("targets", f"the script {_LABELS.needs}")
 
     def put_on(self) -> None:

@@ -69,8 +69,21 @@ def _of_change(finding: Finding, text: str) -> Fix | None:
             fix = make(source)
         finally:
             source.release()
-        return fix if fix is not None and len(fix.edits) == 1 else None
+        if fix is None or len(fix.edits) != 1 or not _was_in_use(finding, text, fix.edits[0]):
+            return None
+        return fix
     return None
+
+
+def _was_in_use(finding: Finding, text: str, edit: Edit) -> bool:
+    """Not a default that an option, a config or a sweep has replaced: changing that changes nothing."""
+    rate = finding.evidence.get("rate")
+    if not isinstance(rate, (int, float)):
+        return True
+    try:
+        return math.isclose(float(text.encode()[edit.start : edit.end].decode()), rate, rel_tol=0.01)
+    except ValueError:
+        return True  # no number stands there
 
 
 def _guarded(finding: Finding, text: str) -> Fix | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from premortem import catalog, settings
 from premortem.cli.explain import show
 from premortem.command_line import Parser, did_you_mean
+from premortem.configs.places import toml_key
 from premortem.errors import UsageError
 from premortem.files.plain import dumps
 from premortem.settings.project import SETTABLE, Table, nearest
@@ -102,18 +103,14 @@ def _line(file: Path, key: tuple[str, ...]) -> int:
         name = re.match(r"\s*([\w\-.\"']+)\s*=", line)
         here: tuple[str, ...] = inside
         if head is not None:
-            here = inside = _parts(head[1])
+            here = inside = toml_key(head[1])
         elif name is not None:
-            here = (*inside, *_parts(name[1]))
+            here = (*inside, *toml_key(name[1]))
         if here == wanted:
             return number
         if here and here == wanted[: len(here)]:
             best = number
     return best
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in text.split("."))
 
 
 def _written(value: Any) -> str:

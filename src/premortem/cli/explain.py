@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from premortem.command_line import Parser
 from premortem.errors import UsageError
 from premortem.files.plain import dumps
 from premortem.journal.folders import HOME
+from premortem.terminal.readers import printed, who_may_leave
 
 if TYPE_CHECKING:
     from premortem.catalog import Entry
@@ -96,16 +96,11 @@ def _record(entry: Entry) -> dict[str, Any]:
 
 def show(pages: Sequence[str], *, rendered: bool = True) -> None:
     """Rendered for a person at a terminal; as it is for a pipe."""
-    try:
-        if rendered and sys.stdout.isatty():
+    if rendered and sys.stdout.isatty():
+        with who_may_leave():
             _render(pages)
-        else:
-            sys.stdout.write("\n".join(pages))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # `premortem explain --all | head`: the reader has seen enough. Python would complain
-        # once more when it closes stdout, so that goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    else:
+        printed("\n".join(pages))
 
 
 def _render(pages: Sequence[str]) -> None:

@@ -145,12 +145,18 @@ def toml_scalars(data: bytes) -> Iterator[Scalar]:
     starts = [start for start, _name in tables]
     for match in _PAIR.finditer(data):
         place = bisect.bisect_right(starts, match.start()) - 1
-        table = _toml_key(tables[place][1]) if place >= 0 else ()
+        table = toml_key(tables[place][1]) if place >= 0 else ()
         text = match.group(2).decode(errors="replace")
         quoted = text[:1] in {'"', "'"}
-        key = (*table, *_toml_key(match.group(1).decode(errors="replace")))
+        key = (*table, *toml_key(match.group(1).decode(errors="replace")))
         yield Scalar(key, text[1:-1] if quoted else text, quoted, match.start(2), match.end(2))
 
 
-def _toml_key(text: str) -> tuple[str, ...]:
+def key_name(key: tuple[str, ...]) -> str:
+    """The last part of a key that is not a number of a sequence."""
+    return next((part for part in reversed(key) if not part.isdigit()), "")
+
+
+def toml_key(text: str) -> tuple[str, ...]:
+    """`tool."premortem".lint` is ("tool", "premortem", "lint")."""
     return tuple(part.strip().strip("\"'") for part in text.split("."))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from premortem.files.syntax import last_name
 from premortem.findings import Finding
 
 _QUOTED = re.compile("`([^`]+)`")
@@ -110,9 +111,7 @@ def _is(node: ast.expr, word: str) -> bool:
 
 def _names(call: ast.Call) -> Iterator[str]:
     """`torch.log(x)` is log, torch.log, and the text as it stands."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else None
-    name = call.func.id if isinstance(call.func, ast.Name) else name
-    if name is not None:
+    if name := last_name(call):
         yield name
         yield f"{name}()"
         yield name.rstrip("_")

@@ -6,7 +6,6 @@ Derived once for all detectors, as `derived/windows.py` derives gradient windows
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -42,6 +41,7 @@ class TrainingFailed(Event):
         False  # the weights are finite: such steps were refused, or only the value of the loss is broken
     )
     graded: bool = True  # its gradients are not finite either
+    returned: bool = False  # the same operation had broken steps before, and the run got over them
 
     @property
     def began(self) -> int:
@@ -85,6 +85,8 @@ class Failures:
         self._seen: NonFinite | None = (
             None  # what the microscope saw at work last, though the run got over it
         )
+        # of each operation that was seen to break a step: where that began, and the loss before
+        self._met: dict[tuple[str, str, int], tuple[NonFinite, float | None]] = {}
         self._values: list[float] = []  # of backward, when no optimizer steps
         self._hands = False  # the weights are moved by the script itself
         self._by_hand = 0
@@ -115,15 +117,19 @@ class Failures:
                 self._origin = since(event, self._origin)
             if better(event, None):
                 self._seen = event
+            if (same := _operation(event)) is not None:
+                self._met.setdefault(same, (event, self._last_loss()))
         elif isinstance(event, OptimizerBuilt):
             if not event.again:
                 self._lives[event.optimizer] = Life(event)
                 self._origin = self._seen = None
+                self._met.clear()
         elif isinstance(event, StateLoaded):
             if event.target == "module":  # the weights were put back: what happened before was dealt with
                 for life in self._lives.values():
                     life.bad, life.first = 0, None
                 self._origin, self._seen, self._by_hand = None, None, 0
+                self._met.clear()
         elif isinstance(event, OptimizerStep):
             self._hands = self._hands or event.optimizer == 0
             if event.optimizer in self._lives:
@@ -197,23 +203,47 @@ class Failures:
             for key, other in self._lives.items()
         )
 
+    def _last_loss(self) -> float | None:
+        losses = (loss for life in self._lives.values() for loss in [*life.early, *life.late][-1:])
+        return next(losses, None)
+
     def _failure(self, life: Life) -> TrainingFailed:
         finite = [*life.early, *life.late]
+        origin, last = self._origin, finite[-1] if finite else None
+        if self._seen is not None and again(self._seen, origin):
+            origin = since(self._seen, origin)
+        returned = False
+        if origin is not None and (same := _operation(origin)) in self._met:
+            first, before = self._met[same]
+            if returned := first.step < origin.step:
+                # Each time it may be other samples that break it: those of the first, or none.
+                unnamed = replace(origin, step=first.step, value=first.value, rows=(), samples=0, source=None)
+                origin, last = first if first.watched else unnamed, before
         return TrainingFailed(
-            origin=since(self._seen, self._origin)
-            if self._seen is not None and again(self._seen, self._origin)
-            else self._origin,
+            origin=origin,
             first=life.first,
             grew=rose(finite),
-            start=median(life.early) if life.early else None,
-            last=finite[-1] if finite else None,
+            # One that grew from its first step on has no level; it began where it began.
+            start=min(life.early[0], median(life.early)) if life.early else None,
+            last=last,
+            returned=returned,
             spared=life.refused or not life.bad,
             graded=bool(life.bad) or life.worst,
         )
 
 
+def _operation(origin: NonFinite) -> tuple[str, str, int] | None:
+    """Which one it is, where that is known."""
+    if not origin.located or not origin.op or origin.at is None:
+        return None
+    return origin.op, origin.at.file, origin.at.line
+
+
 def better(new: NonFinite, old: NonFinite | None) -> bool:
-    """The operation was seen at work, and before only the ruins of it. Broken weights explain nothing."""
+    """The operation was seen at work, and before only the ruins of it. Broken weights explain nothing; nor does a number that the script
+    has kept since an operation made it."""
+    if old is not None and old.sure and old.stage == "forward" and new.what == "constant":
+        return False
     return new.watched and new.stage != "weights" and (old is None or not old.watched)
 
 
@@ -248,11 +278,3 @@ def rose(values: list[float]) -> bool:
     recent = values[-_LATE:]
     rises = sum(1 for a, b in itertools.pairwise(recent) if abs(b) > 2 * abs(a))
     return abs(recent[-1]) > 1e3 * level and rises >= 3
-
-
-def with_failures(events: Iterable[Event]) -> Iterator[Event]:
-    """A recorded run as the watcher hears it: each failure right after the event that makes it certain."""
-    failures = Failures()
-    for event in events:
-        yield event
-        yield from failures.observe(event)

@@ -51,13 +51,20 @@ def _explained(findings: Sequence[Finding], cards: Mapping[str, Card]) -> list[l
     named: dict[str, list[int]] = {}
     for index, finding in enumerate(findings):
         named.setdefault(finding.name, []).append(index)
+    symptoms = [index for index, finding in enumerate(findings) if _is_symptom(finding, cards)]
     below = []
     for cause in findings:
         card = cards.get(cause.code)
+        shown = [] if _is_symptom(cause, cards) or cause.severity is Severity.INFO else symptoms
         names = () if card is None else (*card.explains, *card.explains_here, *card.explains_later)
         candidates = sorted({other for name in names if name != cause.name for other in named.get(name, ())})
-        below.append([o for o in candidates if card and _fits(card, cause, findings[o])])
+        below.append(sorted({*shown, *(o for o in candidates if card and _fits(card, cause, findings[o]))}))
     return below
+
+
+def _is_symptom(finding: Finding, cards: Mapping[str, Card]) -> bool:
+    card = cards.get(finding.code)
+    return card is not None and card.symptom
 
 
 def _fits(card: Card, cause: Finding, consequence: Finding) -> bool:

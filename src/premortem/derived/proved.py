@@ -33,13 +33,36 @@ def with_proofs(
     """Each finding, as the replay of its capsule has it. `records` are what replays wrote, the newest last."""
     proofs = {PurePath(str(record.get("capsule"))).name: record for record in records}
     steps = {int(record.get("step", 0)): record for record in records}
-    told = []
+    found = []
     for finding in findings:
         known = finding.evidence.get("capsule")
         step = None if known else of_which(finding, steps)  # it was found before the capsule was written
         record = proofs.get(PurePath(str(known)).name) if known else steps.get(step) if step else None
-        told.append(finding if record is None else explained(finding, record, cards))
-    return told
+        found.append(finding if record is None else explained(finding, record, cards))
+    return [at_the_proved_line(finding, found) for finding in found]
+
+
+def at_the_proved_line(finding: Finding, others: Iterable[Finding]) -> Finding:
+    """A failure whose operation is known and its line is not, at the line that was proved for the same operation in another step."""
+    seen = finding.evidence
+    # What it made is known where the operation was seen at its line.
+    if (
+        finding.name not in _ABOUT
+        or not seen.get("op")
+        or "made" in seen
+        or finding.certainty is Certainty.PROVED
+    ):
+        return finding
+    same = (seen["op"], seen.get("stage"))
+    for other in others:
+        facts = other.evidence
+        if (
+            other.certainty is Certainty.PROVED
+            and other.where.line
+            and (facts.get("op"), facts.get("stage")) == same
+        ):
+            return replace(finding, where=other.where).with_evidence(line_proved_in_step=other.step)
+    return finding
 
 
 def of_which(finding: Finding, failed: Iterable[int]) -> int | None:
@@ -59,6 +82,13 @@ def explained(finding: Finding, record: Mapping[str, Any], cards: Mapping[str, C
         or origin.stage == "weights"
     ):
         return finding
+    if origin.stage == "data" and finding.evidence.get("stage", "data") != "data":
+        # The replay begins with the batch. What made it so was seen in the run: it is the better place.
+        return replace(
+            finding,
+            remedy=f"{finding.remedy}{_rescue(record)}",
+            evidence={**finding.evidence, "replayed": True},
+        )
     card = next((card for card in cards.values() if card.name == _name(finding, origin)), None)
     if card is None:
         return finding
@@ -122,7 +152,10 @@ def consequence(finding: Finding) -> str:
             return finding.message
         case _:
             before = f"; the loss was {seen['before']:.4g} before" if seen.get("before") is not None else ""
-            return f"nothing was learnt from step {seen.get('first_step', step)} on{before}"
+            first = seen.get("first_step", step)
+            if seen.get("comes_and_goes"):
+                return f"it broke step {first} and others since{before}"
+            return f"nothing was learnt from step {first} on{before}"
 
 
 def _cause(finding: Finding, origin: NonFinite) -> str:

@@ -8,7 +8,6 @@ Derived once for all detectors, as `derived/phases.py` derives evaluations; pure
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from premortem.events import (
@@ -43,6 +42,9 @@ class Micro:
     factor: float = 1.0  # the last thing that was done to the loss was a multiplication with this
     root: str = ""  # ... of what this operation made
     divided: tuple[float, ...] = ()  # constants that it was divided by
+    counted: int | None = (
+        None  # places of sequences that its loss is the mean of, when it is one loss of that kind
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,6 +103,7 @@ class Windows:
     def __init__(self) -> None:
         self._open: dict[int, Open] = {}
         self._losses: list[tuple[float | None, str]] = []
+        self._counted: list[int | None] = []  # by the same losses
         self._samples: int | None = None  # of the first forward since the last backward pass
         self._drawn: Counter[int] = Counter()
         # Backward passes for an input's gradient: adversarial examples.
@@ -113,6 +116,7 @@ class Windows:
         elif isinstance(event, LossCall):
             if event.grad:
                 self._losses = [*self._losses[-15:], (event.value, event.reduction)]
+                self._counted = [*self._counted[-15:], event.counted]
         elif isinstance(event, GraphWalked):
             if event.other_leaves:
                 self._foreign.add(event.at)
@@ -130,11 +134,13 @@ class Windows:
 
     def _backward(self, event: Backward) -> None:
         losses, self._losses = self._losses, []
+        counted, self._counted = self._counted, []
         samples, self._samples = self._samples, None
         if event.error:
             return
         factor = 1.0 if event.scaled else event.scale
-        micro = Micro(event.at, weight_of(event, losses), samples, factor, event.root, event.divided)
+        places = counted[0] if len(counted) == 1 else None
+        micro = Micro(event.at, weight_of(event, losses), samples, factor, event.root, event.divided, places)
         for optimizer in event.optimizers:
             micros = self._open.setdefault(optimizer, Open()).micros
             if len(micros) < MOST_MICROS:
@@ -197,11 +203,3 @@ def weight_of(event: Backward, losses: list[tuple[float | None, str]]) -> float 
         return None
     weight = event.value / total
     return event.scale if abs(weight / event.scale - 1) < 1e-5 else None
-
-
-def with_windows(events: Iterable[Event]) -> Iterator[Event]:
-    """A recorded run as the watcher hears it: each window right after the event that closes it."""
-    windows = Windows()
-    for event in events:
-        yield event
-        yield from windows.observe(event)

@@ -4,7 +4,16 @@ from typing import Any
 
 from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
-from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
+from premortem.events import (
+    Backward,
+    EpochEnded,
+    EpochStarted,
+    Event,
+    OptimizerStep,
+    RunEnded,
+    Shuffled,
+    Site,
+)
 
 UNUSED = "the window is not full when the epoch ends, and no step uses what is in it"
 REGULAR = 4  # full windows that make a rule, from which another one can differ
@@ -46,12 +55,16 @@ class AccumulationWindowBroken(Detector):
     card = Card("PM133", "accumulation-window-broken", "accumulation", Severity.WARNING).explaining(
         "fewer-samples-than-expected"
     )
-    listens = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
+    listens = (WindowEnded, Backward, OptimizerStep, EpochStarted, EpochEnded, RunEnded, Shuffled)
 
     def __init__(self) -> None:
         self._backwards: Counter[int] = Counter()  # of each optimizer
         self._lengths: dict[int, Lengths] = {}
         self._epochs: dict[int, Counter[int]] = {}  # loader -> backward passes of each optimizer before it
+        self._unheard: dict[int, int] = {}  # loader -> steps before it that were only counted
+        # loader -> its last epoch: a generator that draws ahead has batches left to train on when the loader ends
+        self._ended: dict[int, EpochEnded] = {}
+        self._steps = 0  # that were reported
         self._between = False  # no backward pass since an epoch ended
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
@@ -64,11 +77,18 @@ class AccumulationWindowBroken(Detector):
             if not event.error:
                 self._backwards.update(event.optimizers)
                 self._between = False
+        elif isinstance(event, OptimizerStep):
+            self._steps += 1
         elif isinstance(event, EpochStarted):
+            yield from self._epoch(event, event.loader)
             self._epochs[event.loader] = Counter(self._backwards)
+            self._unheard[event.loader] = event.step - self._steps
         elif isinstance(event, EpochEnded):
             self._between = event.complete
-            yield from self._epoch(event)
+            self._ended[event.loader] = event
+        elif isinstance(event, RunEnded):
+            for loader in list(self._ended):
+                yield from self._epoch(event, loader)
         elif isinstance(event, Shuffled):
             yield from self._reshuffled(event)
 
@@ -141,20 +161,22 @@ class AccumulationWindowBroken(Detector):
             remedy = "step also at the last batch of an epoch, and divide by the real number of micro-batches"
             yield self.finding(event, what, cause=why, remedy=remedy, at=at, **evidence)
 
-    def _epoch(self, event: EpochEnded) -> Findings:
-        """Batches that were drawn at the end of an epoch and never sent backward at all."""
-        before = self._epochs.pop(event.loader, None)
-        if before is None or not event.complete:
+    def _epoch(self, event: Event, loader: int) -> Findings:
+        """Batches that were drawn at the end of the loader's last epoch and never sent backward at all."""
+        before, ended = self._epochs.pop(loader, None), self._ended.pop(loader, None)
+        if before is None or ended is None or not ended.complete:
             return
+        if event.step - self._steps != self._unheard[loader]:
+            return  # backward passes of a step that was only counted are not known
         for optimizer, lengths in self._lengths.items():
             k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
             trained = self._backwards[optimizer] - before[optimizer]
-            rest = event.batches - trained
+            rest = ended.batches - trained
             if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
                 continue
-            if self.times((optimizer, event.loader, event.batches, rest)) == TWICE:
-                what = f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on (windows of {k})"
-                evidence = {"window": k, "batches": event.batches, "trained": trained}
+            if self.times((optimizer, loader, ended.batches, rest)) == TWICE:
+                what = f"the last {rest} of {ended.batches} batches of every epoch are drawn and never trained on (windows of {k})"
+                evidence = {"window": k, "batches": ended.batches, "trained": trained}
                 yield from self._found(event, optimizer, what, UNUSED, lengths.site, **evidence)
 
     def _reshuffled(self, event: Shuffled) -> Findings:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from premortem.detectors.base import FADING, THRICE, TWICE, Card, Detector, Findings, Severity
+from premortem.detectors.base import DIVERGING, FADING, THRICE, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.adversarial import Players
 from premortem.detectors.shared.optimizers import Optimizers
 from premortem.events import (
@@ -93,7 +93,50 @@ class GeneratorGetsNoGradient(Detector):
             )
 
 
-class DiscriminatorLossInGenerator(Detector):
+class Pass(NamedTuple):
+    """A backward pass whose gradients are still there."""
+
+    at: Site | None
+    reached: tuple[int, ...]  # optimizers
+    stepped: set[int]  # those that have stepped on it
+
+
+class _StepsOnTheOthers(Detector):
+    """A player steps on a gradient on which the other one has stepped already, and on one of its own."""
+
+    uses = (Players,)
+    listens = (Backward, ZeroGrad, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._sums: dict[int, list[Pass]] = {}  # optimizer -> since its gradients were cleared
+        self._cleared: dict[int, Site | None] = {}  # ... where
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Backward):
+            for optimizer in event.optimizers:
+                passes = self._sums.setdefault(optimizer, [])
+                if len(passes) < 16:
+                    passes.append(Pass(event.at, event.optimizers, set()))
+        elif isinstance(event, ZeroGrad):
+            for optimizer in event.cleared:
+                self._sums.pop(optimizer, None)
+                self._cleared[optimizer] = event.at
+        elif isinstance(event, OptimizerStep):
+            mine = self._sums.pop(event.optimizer, [])
+            for passes in self._sums.values():
+                for each in passes:
+                    each.stepped.add(event.optimizer)
+            if not self.said(event.optimizer):
+                yield from self._stepped(event, mine[-event.pending :] if event.pending else [])
+
+    def _stepped(self, event: OptimizerStep, passes: list[Pass]) -> Findings:
+        raise NotImplementedError
+
+    def _again(self, event: OptimizerStep) -> bool:
+        return self.times(event.optimizer) == THRICE and self.once(event.optimizer)
+
+
+class DiscriminatorLossInGenerator(_StepsOnTheOthers):
     """The generator steps on the discriminator's gradient as well as on its own.
 
     ## Why it matters
@@ -114,44 +157,18 @@ class DiscriminatorLossInGenerator(Detector):
     card = Card("PM142", "discriminator-loss-in-generator", "gan", Severity.ERROR).explaining(
         "gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"
     )
-    uses = (Players,)
-    listens = (Backward, ZeroGrad, OptimizerStep)
 
-    def __init__(self) -> None:
-        # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it
-        self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
-
-    def observe(self, event: Event) -> Findings:
-        if isinstance(event, Backward):
-            for optimizer in event.optimizers:
-                passes = self._sums.setdefault(optimizer, [])
-                if len(passes) < 16:
-                    passes.append((event.at, set()))
-        elif isinstance(event, ZeroGrad):
-            for optimizer in event.cleared:
-                self._sums.pop(optimizer, None)
-        elif isinstance(event, OptimizerStep):
-            yield from self._stepped(event)
-
-    def _stepped(self, event: OptimizerStep) -> Findings:
-        mine = self._sums.pop(event.optimizer, [])
-        for optimizer, passes in self._sums.items():
-            if optimizer != event.optimizer:
-                for _, stepped in passes:
-                    stepped.add(event.optimizer)
-        mine = mine[-event.pending :] if event.pending else []
-        for generator, discriminator in self.fact(Players).pairs():
-            if not self.fact(Players).holds(event.optimizer, generator) or self.said(event.optimizer):
+    def _stepped(self, event: OptimizerStep, passes: list[Pass]) -> Findings:
+        players = self.fact(Players)
+        for generator, discriminator in players.pairs():
+            if not players.holds(event.optimizer, generator):
                 continue
-            players = self.fact(Players)
-            foreign = [at for at, by in mine if any(players.holds(key, discriminator) for key in by)]
-            own = [at for at, stepped in mine if not stepped]
-            if not foreign or not own:
-                continue
-            if self.times(event.optimizer) == THRICE:
-                self.once(event.optimizer)
-                name = self.fact(Players).names.get(generator, "the generator")
-                critic = self.fact(Players).names.get(discriminator, "the discriminator")
+            foreign = [
+                each.at for each in passes if any(players.holds(key, discriminator) for key in each.stepped)
+            ]
+            if foreign and not all(each.stepped for each in passes) and self._again(event):
+                name = players.names.get(generator, "the generator")
+                critic = players.names.get(discriminator, "the discriminator")
                 yield self.finding(
                     event,
                     f"`{name}` steps on the sum of its own gradient and that of `{critic}`'s loss",
@@ -159,6 +176,57 @@ class DiscriminatorLossInGenerator(Detector):
                     "gradients were not cleared before its own",
                     remedy=f"use `.detach()` on the samples in `{critic}`'s step, and clear `{name}`'s gradients first",
                     at=foreign[-1],
+                    module=name,
+                )
+
+
+class GeneratorLossInDiscriminator(_StepsOnTheOthers):
+    """The discriminator steps on the gradient of the generator's loss as well as on its own.
+
+    ## Why it matters
+    The generator's loss has to go through the discriminator, and leaves a gradient there that asks for the opposite of what the
+    discriminator is to learn. Added to its own it takes away what it learns of generated samples, and both losses run off.
+
+    ## Usual causes
+    - `zero_grad()` for the discriminator right after its own step, before the generator's backward pass, and not before its own
+    - one `zero_grad()` for both at the end of the discriminator's part
+
+    ## What to do
+    Clear the discriminator's gradients right before its own backward pass.
+
+    ## When it stays silent
+    When they are cleared between the generator's backward pass and its own, when it is frozen in the generator's step, and when its own
+    loss trains the generator too: then the two are no rivals.
+    """
+
+    card = Card("PM161", "generator-loss-in-discriminator", "gan", Severity.ERROR).explaining(
+        *DIVERGING,
+        *FADING,
+        "gradients-never-cleared",
+        "accumulation-not-divided",
+        "wrong-sign",
+        "sudden-jump",
+    )
+
+    def _stepped(self, event: OptimizerStep, passes: list[Pass]) -> Findings:
+        players = self.fact(Players)
+        for generator, discriminator in players.pairs():
+            if not players.holds(event.optimizer, discriminator):
+                continue
+            makers = {key for each in passes for key in each.reached if players.holds(key, generator)}
+            makers.discard(event.optimizer)
+            foreign = [each for each in passes if makers & each.stepped]
+            own = [each for each in passes if not each.stepped and not makers.intersection(each.reached)]
+            if foreign and own and len(foreign) + len(own) == len(passes) and self._again(event):
+                name = players.names.get(discriminator, "the discriminator")
+                maker = players.names.get(generator, "the generator")
+                yield self.finding(
+                    event,
+                    f"`{name}` steps on the sum of its own gradient and the one that `{maker}`'s loss has left in it",
+                    cause=f"`{maker}`'s backward pass goes through `{name}`, and `{name}`'s gradients are not cleared "
+                    "between that and its own",
+                    remedy=f"clear `{name}`'s gradients right before its own backward pass",
+                    at=self._cleared.get(event.optimizer) or foreign[-1].at,
                     module=name,
                 )
 
@@ -324,7 +392,8 @@ class SameNoiseEveryStep(Detector):
     Draw new noise in each step, and keep the fixed batch for pictures.
 
     ## When it stays silent
-    When its inputs ever change, and when the discriminator's own samples are always the same too.
+    When its inputs ever change, when they are no random numbers (an encoder of a whole graph is given the same nodes in each step), and when the
+    discriminator's own samples are always the same too.
     """
 
     card = Card("PM150", "same-noise-every-step", "gan", Severity.ERROR)
@@ -339,12 +408,16 @@ class SameNoiseEveryStep(Detector):
         if isinstance(event, Forward):
             if event.grad:
                 self._calls[event.model] = self._calls.get(event.model, 0) + 1
+                if event.noise:
+                    self.once(("noise", event.model))
                 seen = self._inputs.setdefault(event.model, set())
                 if len(seen) < 8:
                     seen.add(event.fingerprint)
             return
         for generator, judge in self.fact(Players).pairs():
             calls = self._calls.get(generator, 0)
+            if not self.said(("noise", generator)):
+                continue
             same = len(self._inputs.get(generator, ())) == 1 and None not in self._inputs[generator]
             if calls >= ROUNDS and same and len(self._inputs.get(judge, ())) >= 8 and self.once(generator):
                 name = self.fact(Players).names.get(generator, "the generator")
@@ -388,6 +461,7 @@ class PlayersPullTogether(Detector):
         self._walks: list[GraphWalked] = []  # since the last step
         # (maker, judge, whether the judge steps) -> of its last audited steps: which way, how it was meant, and where
         self._pulled: dict[tuple[int, int, bool], list[Wish]] = {}
+        self._shown: set[tuple[int, int]] = set()  # judges whose own loss is about other samples as well
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, GraphWalked):
@@ -409,12 +483,15 @@ class PlayersPullTogether(Detector):
             sense = "max" if any(walk.sense == ("min" if up else "max") for walk in walks) else ""
             wish = Wish(wanted(pulls, maker, judge) * (-1 if up else 1), sense, walks[-1].at)
             self._pulled.setdefault((maker, judge, by_judge), []).append(wish)
+            if by_judge and any(pull.judge == judge and pull.maker != maker for pull in pulls):
+                self._shown.add((maker, judge))
             yield from self._judge(event, maker, judge)
 
     def _judge(self, event: Event, maker: int, judge: int) -> Findings:
         players = self.fact(Players)
         makers, judges = (self._pulled.get((maker, judge, by), [])[-THRICE:] for by in (False, True))
-        if self.over or min(len(makers), len(judges)) < TWICE or (maker, judge) not in players.pairs():
+        pairs = {*players.pairs(), *self._shown}
+        if self.over or min(len(makers), len(judges)) < TWICE or (maker, judge) not in pairs:
             return
         ways = {wish.way for wish in makers + judges}
         if ways not in ({1}, {-1}) or {wish.at for wish in makers} & {wish.at for wish in judges}:

@@ -1,41 +1,52 @@
 from premortem.detectors.base import THRICE, Card, Certainty, Detector, Findings, Severity
 from premortem.events import LabelsPlaced, PictureTurned
 
-SHARE = 0.2  # of the rows: labels of two classes are right by chance in half of them
+SHARE = 0.2  # of the rows: labels of two classes are right by chance in half of them, and so are flips
 ROWS = 16  # that were found: a few wrong ones among fewer may be duplicates with other labels
 
 
 class PictureTurnedAlone(Detector):
-    """Pictures are mirrored at random, and their masks are not.
+    """Pictures and their masks are mirrored or cropped at random, and not alike.
 
     ## Why it matters
-    Half of the masks lie on the wrong side. The model learns a blurred mean of both.
+    Half of the masks lie on the wrong side, or more. The model learns a blurred mean of both.
 
     ## Usual causes
-    A random flip in the transform of the image alone; two transforms that draw their own random numbers.
+    A random flip or crop in the transform of the image alone; the same transform called twice, which draws its random numbers anew.
 
     ## What to do
     Decide once for each sample, and turn both (or use transforms that take image and mask together).
 
     ## How it is measured
-    A sample of a dataset that comes again is, number for number, the mirror image of what it was, and its mask is as before.
+    A sample of a dataset that comes again is, number for number, what it was, its mirror image, or another piece of the same picture, and so
+    is its mask (whole numbers, or two numbers beside a picture that has more): both must have been turned the same way, and cut out at the
+    same place.
 
     ## When it stays silent
-    When a mask was ever turned along, for masks that are their own mirror image, and for turns by other angles.
+    When nearly all were turned alike, for masks that are their own mirror image, and for other changes of the picture; where the second
+    is a picture too (two views, a negative, two domains), which may be turned as it likes, and for maps of depth.
     """
 
     card = Card("PM477", "picture-turned-alone", "data-augment", Severity.ERROR)
     listens = (PictureTurned,)
 
     def observe(self, event: PictureTurned) -> Findings:
-        if self.always("turned", event.alone) >= THRICE and self.once("turned"):
+        turned, apart = self.times("turned"), self.times("apart") if event.alone else 0
+        if apart >= THRICE and apart >= SHARE * turned and self.once("found"):
             yield self.finding(
                 event,
-                f"samples come again mirrored ({event.way}), number for number, with the mask that they had before",
-                cause="The picture is turned at random, and the mask is not turned with it.",
-                remedy="Draw once for each sample, and turn picture and mask alike.",
+                f"samples come again {mirrored(event.way)}, number for number, and {apart} of {turned} times picture and mask were "
+                "not changed alike",
+                cause="Picture and mask are turned or cropped by different random numbers, or only one of them is.",
+                remedy="Draw once for each sample, and turn and crop picture and mask alike.",
                 certainty=Certainty.PROVED,
+                turned=turned,
+                apart=apart,
             )
+
+
+def mirrored(way: str) -> str:
+    return way if way.startswith("cut") else f"mirrored ({way})"
 
 
 class LabelOfAnotherSample(Detector):
@@ -54,7 +65,8 @@ class LabelOfAnotherSample(Detector):
     The samples of the batch lie in a list. Each row is found among them, and the label that stands there is compared.
 
     ## When it stays silent
-    Datasets that are no lists of (numbers, label), rows that are not found or stand there twice, and labels that are right.
+    Datasets that are no lists of (numbers, label), rows that are not found or stand there twice, and labels that are right; batches whose
+    labels are not those of their samples in any order: they were made of them on the way.
     """
 
     card = Card("PM478", "label-of-another-sample", "data-labels", Severity.ERROR).explaining(

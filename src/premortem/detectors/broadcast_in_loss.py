@@ -32,7 +32,8 @@ class BroadcastInLoss(Detector):
     the loss costs nothing.
 
     ## When it stays silent
-    Pairwise losses built on purpose: both sides are learned, or one was unsqueezed explicitly.
+    Pairwise losses built on purpose: both sides are learned, one was given a dimension explicitly (`unsqueeze`, `view(-1, 1)` of (N,)), or the
+    differences go into an `exp` (a kernel).
     """
 
     card = Card(

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
-from datetime import datetime, timezone
 
+from premortem.amounts import minute
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import FileFacts, FilesRead
@@ -68,4 +68,4 @@ def name(file: FileFacts) -> str:
 
 
 def when(file: FileFacts) -> str:
-    return f"{datetime.fromtimestamp(file.written, timezone.utc):%Y-%m-%d %H:%M} UTC"
+    return f"{minute(file.written)} UTC"

@@ -1,9 +1,9 @@
-import math
 from collections import Counter
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.chance import BINARY, CLASSIFYING
 from premortem.events import Backward, Event, LossCall, OptimizerBuilt, Site, StateLoaded
+from premortem.profile.weighting import entropy
 
 JUDGED = CLASSIFYING | BINARY | {"multi_margin_loss"}
 BATCHES = 10  # before their order is judged: fewer say nothing about it
@@ -141,8 +141,3 @@ class ClassSortedBatches(Detector):
             ratio=round(seen.ratio, 3),
             batches=seen.batches,
         )
-
-
-def entropy(counts: Counter[float]) -> float:
-    total = sum(counts.values())
-    return -sum([n / total * math.log(n / total) for n in counts.values() if n]) if total else 0.0

@@ -5,7 +5,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import EpochEnded, EpochStarted, Event, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
-from premortem.profile.weighting import grows
+from premortem.profile.weighting import grows, misplaced
 
 # Targets: with fewer, which class is the more frequent one is chance.
 _ENOUGH = 100
@@ -13,7 +13,7 @@ _MOST = 200  # calls of one line that are counted
 
 
 class ClassWeightsOfOtherClasses(Detector):
-    """The weights of the classes go along with how frequent they are, instead of against it.
+    """The weights of the classes go along with how frequent they are, instead of against it, or are in another order.
 
     ## Why it matters
     Weights are there to lift rare classes. In the wrong order they bury them: the most frequent class gets the largest weight,
@@ -27,7 +27,8 @@ class ClassWeightsOfOtherClasses(Detector):
     Compute the weights from the labels of this training set, in the order of its classes.
 
     ## When it stays silent
-    When weights or counts are within a factor of three, and when the relation is not clear.
+    When weights or counts are within a factor of three, and when the relation is not clear: neither do the weights grow with the counts, nor
+    are they their inverse once both are sorted.
     """
 
     card = Card("PM427", "class-weights-of-other-classes", "data-labels", Severity.WARNING)
@@ -62,7 +63,9 @@ class ClassWeightsOfOtherClasses(Detector):
     def _judge(
         self, event: Event, at: Site | None, weights: tuple[float, ...], counts: Counter[int]
     ) -> Iterator[Finding]:
-        if counts.total() < _ENOUGH or not grows([(counts[k], w) for k, w in enumerate(weights)]):
+        pairs = [(counts[k], w) for k, w in enumerate(weights)]
+        moved = misplaced(pairs)
+        if counts.total() < _ENOUGH or not (moved or grows(pairs)):
             return
         self.once(at)
         frequent = max(range(len(weights)), key=lambda k: counts[k])
@@ -71,7 +74,9 @@ class ClassWeightsOfOtherClasses(Detector):
             event,
             f"class {frequent}, the most frequent with {counts[frequent]} targets, has weight {weights[frequent]:.3g}; class {rare}, the "
             f"rarest with {counts[rare]}, has {weights[rare]:.3g}",
-            cause="The weights of the classes grow with how frequent these are: they are those of other classes, or in another order.",
+            cause="The weights are those of these counts, in another order of the classes."
+            if moved
+            else "The weights of the classes grow with how frequent these are: they are those of other classes, or in another order.",
             remedy="Compute the weights from the labels of this training set, in the order of its classes.",
             at=at,
             weights=list(weights[:20]),

@@ -19,6 +19,7 @@ class ColumnBelongsToOtherRows(Detector):
 
     ## When it stays silent
     When several columns differ, or the other pairs of columns do not agree up to chance: then the data is of another time or place.
+    When the rows of the training that lie where the evaluation lies go together as it does: a season is a part of the year.
     """
 
     card = Card("PM467", "column-belongs-to-other-rows", "data-order", Severity.WARNING).explaining(

@@ -2,14 +2,10 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import DataProfiled, FilesRead
+from premortem.detectors.shared.stored import Stored
+from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
 from premortem.profile.wording import giveaway
-
-_ROWS = 50  # of a file, from which on it is data and no setting
-# Files whose rows are not counted.
-_TABLES = (".parquet", ".feather", ".h5", ".hdf5", ".arrow", ".pt", ".safetensors", ".pkl", ".json", ".npz")
-_LARGE = 1 << 14  # bytes of such a file
 
 
 class ColumnGivesTargetAway(Detector):
@@ -32,19 +28,10 @@ class ColumnGivesTargetAway(Detector):
     """
 
     card = Card("PM426", "column-gives-target-away", "data-labels", Severity.INFO)
-    listens = (DataProfiled, FilesRead)
+    uses = (Stored,)
+    listens = (DataProfiled,)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._stored = False  # the data comes from files
-
-    def observe(self, event: DataProfiled | FilesRead) -> Iterator[Finding]:
-        if isinstance(event, FilesRead):
-            self._stored = self._stored or any(
-                file.rows >= _ROWS or (file.size >= _LARGE and file.path.lower().endswith(_TABLES))
-                for file in event.files
-            )
-            return
+    def observe(self, event: DataProfiled) -> Iterator[Finding]:
         for trained in (p for p in event.profiles if p.phase == "training" and p.kind == "table"):
             for found in trained.giveaways:
                 if self.once(found.column):
@@ -53,7 +40,7 @@ class ColumnGivesTargetAway(Detector):
                         giveaway(found),
                         cause=f"In {trained.name} one column leaks the target: nothing else needs to be learnt.",
                         remedy="Take the column out of the input, and ask whether the others are known when a prediction is made.",
-                        severity=Severity.WARNING if self._stored else None,
+                        severity=Severity.WARNING if self.fact(Stored).data else None,
                         column=found.column,
                         rows=found.rows,
                     )

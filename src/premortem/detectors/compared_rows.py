@@ -1,5 +1,14 @@
+import math
+from collections import Counter
+
 from premortem.detectors.base import THRICE, TWICE, Card, Certainty, Detector, Findings, Severity
-from premortem.events import RowsCompared
+from premortem.events import RowsCompared, Site
+from premortem.findings import Finding
+from premortem.metric_words import TERMINAL, words
+
+_ROWS = 100  # that are counted before a guide is judged
+_MOSTLY = 0.6  # of them: with three classes the best of all orders is right about four in ten by chance
+_BY_CHANCE = 0.01  # of all ways to give each answer some class are such exchanges: one of a hundred healthy runs at most
 
 
 class LossRowsTurned(Detector):
@@ -40,6 +49,55 @@ class LossRowsTurned(Detector):
                 certainty=Certainty.PROVED,
                 scores=list(scores),
                 targets=list(targets),
+            )
+
+
+class TargetTooFarAhead(Detector):
+    """A model of sequences is trained on the token after the next one, or on one before, and never on the next.
+
+    ## Why it matters
+    Every place learns the wrong neighbour. The loss falls, because tokens that lie two places apart have something in common, and what
+    the model writes is nonsense.
+
+    ## Usual causes
+    Labels that are shifted twice: by the dataset and by the loss, or by the model and by a loss function that shifts as well.
+
+    ## What to do
+    Shift once: `logits[:, :-1]` beside `labels[:, 1:]`.
+
+    ## How it is measured
+    Scores are found in the output of the model, and targets in its input, number for number: both say which place they belong to. Where the
+    loss cuts places off the output, and fewer than the targets are ahead, the data were shifted too: both did. Any other distance may be meant
+    (a forecast two moments ahead, a model that reads backwards): that is a note, and suspected.
+
+    ## When it stays silent
+    A loss of any line that compares with the next token, a line that compares with several places (heads that look further ahead), masked
+    words, a sequence that repeats itself.
+    """
+
+    card = Card("PM489", "target-too-far-ahead", "data-labels", Severity.ERROR).explaining(
+        "uninformative-labels"
+    )
+    listens = (RowsCompared,)
+
+    def observe(self, event: RowsCompared) -> Findings:
+        if event.ahead is None:
+            return
+        if event.ahead in (0, 1):
+            self.once("next")
+        elif self.different(("ahead", event.at), event.ahead) > 1 or self.said("next"):
+            return
+        elif self.times(event.at) >= THRICE and self.once(event.at):
+            twice = 0 < event.cut < event.ahead
+            where = f"{event.ahead} places behind it" if event.ahead > 0 else "right before it"
+            yield self.finding(
+                event,
+                f"`{event.fn}` compares the score of each place with the token {where}, and no loss with the next one",
+                cause="Scores and labels are shifted against each other more than once, or the wrong way.",
+                remedy="Shift once: `logits[:, :-1]` beside `labels[:, 1:]`, in the dataset, the model or the loss, and not in two of them.",
+                severity=None if twice else Severity.INFO,
+                certainty=Certainty.PROVED if twice else Certainty.SUSPECTED,
+                ahead=event.ahead,
             )
 
 
@@ -140,6 +198,7 @@ class EndOfEpisodeIgnored(Detector):
 
     ## When it stays silent
     Where the target is not such a sum, no variable has the name of an ending (`done`, `terminal`, `terminated`), or it is 0 in all rows.
+    An episode that is `done` may have been cut off by a limit of time, behind which values go on: then it is a warning.
     """
 
     card = Card("PM148", "end-of-episode-ignored", "loss-definition", Severity.ERROR)
@@ -163,6 +222,7 @@ class EndOfEpisodeIgnored(Detector):
             wrong = f"counts the next value only where `{found.flag}` is 1"
         if not wrong and not marked:
             return  # the ending was in no row: this call says nothing
+        cut = wrong.startswith("counts the next value also") and not words(found.flag) & TERMINAL
         if self.always(event.at, bool(wrong)) >= TWICE and self.once(event.at):
             yield self.finding(
                 event,
@@ -170,8 +230,10 @@ class EndOfEpisodeIgnored(Detector):
                 f"{event.rows} rows",
                 cause="What comes after the end of an episode is worth nothing; before it, a target is the reward plus the value of "
                 "the next state.",
-                remedy=f"target = reward + gamma * q_next * (1 - {found.flag or 'done'})",
-                certainty=Certainty.PROVED,
+                remedy=f"target = reward + gamma * q_next * (1 - {found.flag or 'done'})"
+                + (f"; ignore this where `{found.flag}` is a limit of time and no end" if cut else ""),
+                severity=Severity.WARNING if cut else None,
+                certainty=Certainty.SUSPECTED if cut else Certainty.PROVED,
                 factor=found.factor,
                 flag=found.flag or None,
             )
@@ -321,3 +383,95 @@ class TrainedOnHeldOutRows(Detector):
                 mask=name,
                 rows=rows,
             )
+
+
+class ClassesNumberedOtherwise(Detector):
+    """A trained model answers with the right classes under other numbers.
+
+    ## Why it matters
+    A teacher in another order of the classes pulls away from the labels: the model that is trained learns the wrong classes as far as the teacher
+    is trusted. A model that was loaded has to unlearn first what it knew.
+
+    ## Usual causes
+    It was trained when the classes were in another order (alphabetical, by folder); the list of classes was edited since.
+
+    ## What to do
+    Bring its outputs into the order of the labels: `teacher(x)[:, order]`; or train it again with this list of classes.
+
+    ## How it is measured
+    For the same rows, answers are counted against the targets. Answer by answer one other class is the right one nearly always, a different one for
+    each answer; as they are numbered, these answers are right no more often than guesses. Only models are judged of which all weights, those of the
+    last layer too, were read from a file: a guide as it was read, the model that is trained by its first steps. Rows of one cluster get one answer,
+    so that they count as one: where one of a hundred ways of giving each answer some class is such an exchange, or more (below seven
+    classes), it is a note, and suspected. It may be weights that were saved before any training, or classes of another task.
+
+    ## When it stays silent
+    Below 100 such rows, when the answers are right more often than by chance, when no exchange of the numbers makes them right; for weights
+    that no file has given, that were written since (a mean of another model), or that this run has built (a new head).
+    """
+
+    card = Card("PM379", "classes-numbered-otherwise", "checkpoint", Severity.ERROR).explaining(
+        "metric-frozen", "uninformative-labels"
+    )
+    listens = (RowsCompared,)
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[Site | None, str], Counter[tuple[int, int]]] = {}
+
+    def observe(self, event: RowsCompared) -> Findings:
+        for who, counted in (
+            (f"`{event.guide}`, the teacher,", event.guided),
+            (f"`{event.model}`, as it was loaded,", event.answered),
+        ):
+            pairs = self._pairs.setdefault((event.at, who), Counter())
+            for answer, target, number in counted:
+                pairs[answer, target] += number
+            order = exchanged(pairs)
+            if order and self.once(event.at):
+                yield self._finding(event, who, pairs, order)
+
+    def _finding(
+        self, event: RowsCompared, who: str, pairs: Counter[tuple[int, int]], order: dict[int, int]
+    ) -> Finding:
+        of = sum(number for (answer, _), number in pairs.items() if answer in order)
+        right = sum(pairs[answer, answer] for answer in order)
+        then = sum(pairs[answer, target] for answer, target in order.items())
+        one, other = min(order.items())
+        answers = len({answer for answer, _ in pairs})
+        clear = math.factorial(answers) / answers**answers < _BY_CHANCE
+        return self.finding(
+            event,
+            f"{who} is right about {right} of {of} rows as its classes are numbered, and about {then} once they are exchanged: its "
+            f"{one} is the target's {other}",
+            cause="Its outputs are in another order of the classes than the labels: it disagrees with them wherever it is sure.",
+            remedy="Bring its outputs into the order of the labels, or train it with this list of classes.",
+            severity=None if clear else Severity.INFO,
+            certainty=Certainty.PROVED if clear else Certainty.SUSPECTED,
+            right=right,
+            exchanged=then,
+            of=of,
+            order=[list(pair) for pair in sorted(order.items())][:20],
+        )
+
+
+def exchanged(pairs: Counter[tuple[int, int]]) -> dict[int, int]:
+    """The class that each answer stands for, of those that are right under another number only; empty where that is not clear."""
+    best: dict[int, tuple[int, int]] = {}
+    for (answer, target), number in pairs.items():
+        best[answer] = max(best.get(answer, (0, -1)), (number, target))
+    order = {answer: target for answer, (_, target) in best.items() if answer != target}
+    if set(order) != set(order.values()):
+        return {}
+    rows = {pair: number for pair, number in pairs.items() if pair[0] in order}
+    total = sum(rows.values())
+    answers, targets = Counter[int](), Counter[int]()
+    for (answer, target), number in rows.items():
+        answers[answer] += number
+        targets[target] += number
+    if total < _ROWS:
+        return {}
+    chance = sum(answers[k] * targets[k] for k in answers) / total
+    right = sum(pairs[k, k] for k in order)
+    # The best of all orders is right a little more often than a guess in any case, but not in most rows.
+    then = sum(best[k][0] for k in order)
+    return order if right <= chance + 2 * math.sqrt(chance) and then > _MOSTLY * total else {}

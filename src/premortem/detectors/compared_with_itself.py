@@ -39,7 +39,10 @@ class ComparedWithItself(Detector):
         if isinstance(event, StepStats):
             self._learning = event.loss is not None and math.isfinite(event.loss) and event.loss != 0
         elif isinstance(event, LogLine):
-            self._printed = ratio(event) or self._printed
+            found = ratio(event)
+            self._printed = found or self._printed
+            if found is not None and not found[2]:  # also of an evaluation that was only counted
+                self.in_a_row("infinite", False)
         elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             if printed is None or printed[0].step != event.step or not event.trained:

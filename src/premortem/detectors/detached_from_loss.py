@@ -1,7 +1,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from premortem.detectors.base import FADING, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import FADING, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import parameters_of, where
 from premortem.events import (
     Custody,
@@ -32,6 +32,8 @@ WORDS = {
     "topk": "taking only the indices from `topk`",
     "sort": "taking only the indices from `sort`",
 }
+LEFT_OUT = "left out"
+ENTIRELY = {"no_grad": "they run under `no_grad`", LEFT_OUT: "no loss depends on what this model gives"}
 SIGHTINGS = 4  # audited steps in which the parameter got nothing
 PATIENCE = 30  # steps of its optimizer: a warm-up of the rest may be going on
 MORE_PATIENCE = 200  # where the cut may be mere bookkeeping
@@ -59,6 +61,7 @@ class DetachedFromLoss(Detector):
     ## Usual causes
     - `.detach()`, `.data`, `.item()`, `.numpy()` or `torch.tensor(...)` on the way from the module to the loss
     - `torch.no_grad()` around a part that should be trained, or left on a helper as a decorator
+    - a part whose result is computed and never used: arithmetic under `no_grad`, another variable in its place
     - an operation without a derivative in the middle: `argmax`, the indices of `topk`, a comparison, `round`, `sign`
 
     ## What to do
@@ -68,6 +71,8 @@ class DetachedFromLoss(Detector):
     ## When it stays silent
     When the weights were loaded or trained before, when they are moved by hand or started as a copy (EMA, target
     and momentum networks), when the part gets gradients in other steps, and when it is merely unused.
+    A whole model that no loss depends on, and one whose results are only looked at outside of it (a number for the log, the accuracy of
+    a head), are a remark: whether the loss was to depend on them the run does not say, and an ablation with a weight of 0 looks alike.
     """
 
     card = Card("PM111", "detached-from-loss", "grad-flow", Severity.ERROR).explaining(
@@ -86,6 +91,7 @@ class DetachedFromLoss(Detector):
         self._most: dict[int, int] = {}  # most parameters of an optimizer that had a gradient
         self._holds: dict[int, int] = {}
         self._found_before: set[int] = set()
+        self._owned: dict[int, frozenset[int]] = {}  # by model: its parameters that optimizers hold
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
@@ -107,6 +113,11 @@ class DetachedFromLoss(Detector):
 
     def _audit(self, event: Custody) -> None:
         cuts, self._cuts = self._cuts, {}
+        for model in {link.model for link in event.links}:
+            mine = (
+                link.key for link in event.links if link.model == model and link.owners and link.trainable
+            )
+            self._owned[model] = self._owned.get(model, frozenset()) | frozenset(mine)
         for link in event.links:
             if link.gradient:  # not None, and not exactly zero
                 self._alive.add(link.key)
@@ -127,19 +138,19 @@ class DetachedFromLoss(Detector):
             watch.cuts.update(cut for cut, keys in cuts.items() if link.key in keys)
 
     def _speak(self, event: Event, ended: bool) -> Findings:
-        groups: dict[tuple[str, Site | None], list[Watch]] = {}
+        groups: dict[tuple[str, Site | None, bool], list[Watch]] = {}
         for watch in self._watched.values():
             proof = self._proof(watch, ended)
             if proof is not None and watch.link.key not in self._found_before:
                 groups.setdefault(proof, []).append(watch)
-        for (op, at), watches in groups.items():
+        for (op, at, sure), watches in groups.items():
             if self._with_grad_elsewhere(watches, op):
                 continue
             self._found_before.update(watch.link.key for watch in watches)
-            yield self._found(event, op, at, watches)
+            yield self._found(event, op, at, sure, watches)
 
-    def _proof(self, watch: Watch, ended: bool) -> tuple[str, Site | None] | None:
-        """What cuts it off, when that is certain."""
+    def _proof(self, watch: Watch, ended: bool) -> tuple[str, Site | None, bool] | None:
+        """What cuts it off, and whether the result is certainly computed with."""
         ended = ended and not watch.over
         steps = max((self._steps[owner] for owner in watch.link.owners), default=0)
         if watch.sightings < SIGHTINGS - ended or steps < (3 if ended else PATIENCE):
@@ -149,10 +160,23 @@ class DetachedFromLoss(Detector):
             if flat != (watch.link.key in self._reached):
                 continue  # reached, and yet no gradient: only an operation without a derivative does that
             if times >= 2 and (op in HARD or inside or ended or steps >= MORE_PATIENCE):
-                return op, at
+                return op, at, inside or flat or op in HARD
         if watch.without_grad >= SIGHTINGS - ended and not watch.ran and watch.link.key not in self._reached:
-            return "no_grad", self._quiet.get(watch.link.model) or self._called.get(watch.link.model)
+            return "no_grad", self._quiet.get(watch.link.model) or self._called.get(watch.link.model), True
+        if (
+            ended
+            and steps >= PATIENCE
+            and watch.ran == watch.sightings
+            and self._is_left_out(watch.link.model)
+        ):
+            return LEFT_OUT, self._called.get(watch.link.model), False
         return None
+
+    def _is_left_out(self, model: int) -> bool:
+        """Not one parameter of a whole model was ever reached by a loss, though it is called with gradients in the steps of its optimizer."""
+        mine = self._owned.get(model, frozenset())
+        ran = all((watch := self._watched.get(key)) is not None and watch.ran for key in mine)
+        return bool(mine) and ran and not mine & self._reached
 
     def _with_grad_elsewhere(self, watches: list[Watch], op: str) -> bool:
         """In cruise only numbers are known: if so many of an optimizer's parameters had a gradient at some
@@ -163,10 +187,10 @@ class DetachedFromLoss(Detector):
         mine = {owner for watch in watches for owner in watch.link.owners}
         return any(self._most.get(owner, 0) > self._holds.get(owner, 0) - owners[owner] for owner in mine)
 
-    def _found(self, event: Event, op: str, at: Site | None, watches: list[Watch]) -> Finding:
+    def _found(self, event: Event, op: str, at: Site | None, sure: bool, watches: list[Watch]) -> Finding:
         names = [watch.link.name for watch in watches]
-        what = "they run under `no_grad`" if op == "no_grad" else f"{WORDS.get(op, f'`{op}`')} cuts the graph"
-        line = f" (line {at.line})" if at is not None and op != "no_grad" else ""
+        what = ENTIRELY.get(op, f"{WORDS.get(op, f'`{op}`')} cuts the graph")
+        line = f" (line {at.line})" if at is not None and op not in ENTIRELY else ""
         one = len(names) == 1
         return self.finding(
             event,
@@ -178,6 +202,8 @@ class DetachedFromLoss(Detector):
                 else "compute the loss from the tensor itself, without leaving the graph"
             ),
             at=at,
+            severity=None if sure else Severity.INFO,
+            certainty=Certainty.MEASURED if sure else Certainty.SUSPECTED,
             **where(names),
             parameters=len(names),
             operation=op,

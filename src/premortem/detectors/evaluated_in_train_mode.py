@@ -25,7 +25,8 @@ class EvaluatedInTrainMode(Detector):
     ## When it stays silent
     The same input several times (Monte Carlo dropout), generators and their critics, passes whose output is thrown
     away (they refresh batch-norm statistics), teachers that are called in every step, batches that were just trained
-    on, and models without such layers.
+    on, and models without such layers. Where nothing is compared with the output and a part of the model is evaluated in
+    eval mode before the next step, the printed number is taken to be of that part.
     """
 
     card = Card(
@@ -43,14 +44,25 @@ class EvaluatedInTrainMode(Detector):
         self._logged: dict[int, bool] = {}  # steps at which a metric was printed -> of held-out data
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
         self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, as the script sets it
+        self._in_eval_mode: set[int] = set()  # models that were evaluated so at the newest step
+        self._newest = -1
+        # reported at the next step, unless a part of it is evaluated in eval mode before
+        self._waiting: EvaluationEnded | None = None
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, LogLine):
             if evaluates(event):
                 self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
         elif isinstance(event, EvaluationEnded):
+            if event.step > self._newest:
+                yield from self._waited()
+                self._newest = event.step
+                self._in_eval_mode.clear()
+            if not event.training and event.step == self._newest:
+                self._in_eval_mode.add(event.model)
             yield from self._evaluated(event)
         elif isinstance(event, RunEnded) and not event.cut_off:
+            yield from self._waited()
             for model, evaluation in self._odd.items():
                 if not self.over and model not in self._on_purpose:
                     yield self._noise_left_on(evaluation)
@@ -82,7 +94,19 @@ class EvaluatedInTrainMode(Detector):
             if event.judged:
                 yield self._in_train_mode(event, Severity.ERROR)
             elif several and (held or (logged and not event.every_step)):
-                yield self._in_train_mode(event, Severity.WARNING)
+                self._waiting = self._waiting or event
+
+    def _waited(self) -> Findings:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not self.over and not self._a_part_was(waiting):
+            yield self._in_train_mode(waiting, Severity.WARNING)
+
+    def _a_part_was(self, event: EvaluationEnded) -> bool:
+        """Evaluated in eval mode, at the same step: what was printed is of that."""
+        seen = self.fact(Models).seen
+        own = {each.key for each in seen[event.model].parameters} if event.model in seen else set()
+        parts = [seen[model].parameters for model in self._in_eval_mode if model in seen]
+        return any(part and own.issuperset(each.key for each in part) for part in parts)
 
     def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
         self.over = True

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 from premortem.amounts import share
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import DataProfiled
+from premortem.detectors.base import TWICE, Detector
+from premortem.events import DataProfiled, Event, RunEnded
 from premortem.findings import Finding, Severity
 from premortem.metric_words import TRAINED
 from premortem.profile.facts import Overlap, Profile
@@ -29,20 +29,34 @@ class EvaluatedOnTrainingRows(Detector):
 
     ## When it stays silent
     When the evaluation reads the very array or dataset that is trained on (the training accuracy), when another evaluation
-    shares nothing with the training, and below a fifth of the rows.
+    shares nothing with the training, and below a fifth of the rows. Where all rows of an evaluation are trained on, it is reported once
+    they were evaluated twice, or at the end: a look at the training accuracy comes before the evaluation of other rows.
     """
 
     card = Card("PM344", "evaluated-on-training-rows", "data-order", Severity.WARNING)
-    listens = (DataProfiled,)
+    listens = (DataProfiled, RunEnded)
 
-    def observe(self, event: DataProfiled) -> Iterator[Finding]:
+    def __init__(self) -> None:
+        self._last: DataProfiled | None = None
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, DataProfiled):
+            self._last = event
+            yield from self._judge(event, over=False)
+        elif isinstance(event, RunEnded) and self._last is not None and not event.cut_off:
+            yield from self._judge(self._last, over=True)
+
+    def _judge(self, event: DataProfiled, *, over: bool) -> Iterator[Finding]:
         judged = [p for p in event.profiles if p.phase == "evaluation" and p.sampled >= _FEWEST]
+        once = {p.name for p in judged if p.rows < TWICE * p.distinct}
         shared = {o.second for o in event.overlaps}
         clean = [p for p in judged if p.name not in shared]
         for found in event.overlaps:
             part = found.shared / found.of
             if found.shared < _FEWEST or part < _PART or is_meant(found, clean):
                 continue
+            if not over and found.shared == found.of and found.second in once:
+                continue  # the training accuracy, perhaps, and another evaluation is to come
             if self.once(found.second):
                 yield self._leak(event, found)
 

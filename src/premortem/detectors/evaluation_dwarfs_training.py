@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.shared.stored import Stored
 from premortem.events import DataProfiled
 from premortem.findings import Certainty, Finding, Severity
 from premortem.profile.between import phases
@@ -27,7 +28,8 @@ class EvaluationDwarfsTraining(Detector):
     Look at how many rows the training set has where it is read, and assert it.
 
     ## When it stays silent
-    Fewer than three passes over the training rows, or more than 512 of them.
+    Fewer than three passes over the training rows, more than 512 of them, and a training that has other, many rows beside them. In a run that reads
+    no file of data, and trains on no part of a larger set, it is a remark: a few points and a dense grid beside them were made up that way.
     """
 
     card = Card(
@@ -37,6 +39,7 @@ class EvaluationDwarfsTraining(Detector):
         Severity.WARNING,
         explains=("same-batch-every-step",),
     )
+    uses = (Stored,)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
@@ -50,8 +53,11 @@ class EvaluationDwarfsTraining(Detector):
             if not mine or mine > _FEW or trained.rows < _ROUNDS * mine or not others:
                 continue
             most, largest = max(others, key=lambda pair: pair[0])
-            if most < _TIMES * mine or not self.once(trained.name):
+            # A few labels beside many rows without: what is trained on is both.
+            beside = (p.distinct for p in event.profiles if p.phase == "training" and p is not trained)
+            if most < _TIMES * max(mine, *beside, 0) or not self.once(trained.name):
                 continue
+            limited = self.fact(Stored).data or (trained.total or 0) > mine
             yield self.finding(
                 event,
                 f"the training set has only {mine} rows, the evaluation {most} ({most / mine:.0f} times as many)",
@@ -63,7 +69,8 @@ class EvaluationDwarfsTraining(Detector):
                 )
                 + f". {largest.name} holds {most}.",
                 remedy="Find the limit: an option, a configuration file, a variable of the environment, a file that was cut off.",
-                certainty=Certainty.MEASURED,
+                severity=None if limited else Severity.INFO,
+                certainty=Certainty.MEASURED if limited else Certainty.SUSPECTED,
                 training=mine,
                 evaluation=most,
                 total=trained.total,

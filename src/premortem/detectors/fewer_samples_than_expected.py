@@ -4,7 +4,7 @@ from itertools import pairwise
 from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
-from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
+from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine
 from premortem.profile.weighting import NEARLY_ALL, few
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
@@ -48,12 +48,13 @@ class FewerSamplesThanExpected(Detector):
         Severity.ERROR,
         explains_later=("same-batch-every-step",),
     ).explaining("constant-labels", "class-only-in-evaluation", "wrong-sign")
-    listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, OptimizerStep, LogLine)
+    listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, LogLine)
 
     def __init__(self) -> None:
         self._loaders: dict[int, LoaderBuilt] = {}
         self._passes: dict[int, Passes] = {}
-        self._last: int | None = None  # the loader that was drawn from last
+        self._last: int | None = None  # the loader that was drawn from last,
+        self._since = 0  # ... and the step since when: steps of a long run are counted, and not all reported
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
@@ -63,22 +64,26 @@ class FewerSamplesThanExpected(Detector):
                 yield self._sampler(event, reachable, samples)
             elif event.weighted is not None and few(*event.weighted):
                 yield self._weights(event, *event.weighted)
-        elif isinstance(event, OptimizerStep):
-            if self._last is not None:
-                self._passes[self._last].steps += 1
         elif isinstance(event, EpochStarted):
-            self._last = event.loader
+            self._drawn_from(event.loader, event.step)
             passes = self._passes.setdefault(event.loader, Passes())
             passes.steps, passes.number = 0, None
         elif isinstance(event, BatchDrawn):
-            self._last = event.loader if event.loader in self._passes else None
+            self._drawn_from(event.loader if event.loader in self._passes else None, event.step)
         elif isinstance(event, LogLine):
             number = counted(event)
             if number is not None:
                 for passes in self._passes.values():
                     passes.number = number
         elif isinstance(event, EpochEnded):
+            self._drawn_from(self._last, event.step)
             yield from self._ended(event)
+
+    def _drawn_from(self, loader: int | None, step: int) -> None:
+        """The steps since the last time were made with batches of the loader before it."""
+        if self._last is not None:
+            self._passes[self._last].steps += step - self._since
+        self._last, self._since = loader, step
 
     def _sampler(self, event: LoaderBuilt, reachable: int, samples: int) -> Finding:
         self.once(event.loader)
@@ -88,6 +93,7 @@ class FewerSamplesThanExpected(Detector):
             f"draws the first {reachable}",
             cause="A weight belongs to a sample, not to a class; indices beyond the last weight are never drawn.",
             remedy="Give one weight per sample, e.g. `class_weights[labels]`, and `num_samples=len(dataset)`.",
+            family="data-order",
             samples=samples,
             reachable=reachable,
         )

@@ -16,6 +16,13 @@ class InitialisedAgainAfterLoading(Detector):
 
     ## What to do
     Make the flag a buffer: `self.register_buffer("initialized", torch.tensor(False))`, and set it with `fill_(True)`.
+
+    ## How it is measured
+    Before and after the first calls of the model after a load, and before the first step: a flag of a layer has turned, and weights of that
+    layer were written.
+
+    ## When it stays silent
+    When the script itself turns the flag and writes the weights, between two calls: adapters that are merged, layers that are folded.
     """
 
     card = Card("PM319", "initialised-again-after-loading", "persistence", Severity.ERROR, sudden=True)

@@ -25,7 +25,9 @@ class InputsNearlyConstant(Detector):
     again, from this training set and in its units.
 
     ## When it stays silent
-    As long as one column or channel varies by a twentieth of its size, or by a twentieth at all.
+    As long as one column or channel varies by a twentieth of its size, or by a twentieth at all; for a model that is also trained at points
+    with a gradient of their own (an equation is to hold there): what has none is its boundary, or the moment at which it begins. For one
+    number that the script makes anew in each step: the model has no input (a bandit).
     """
 
     card = Card(

@@ -39,7 +39,7 @@ class KeptTheWorst(Detector):
     that is written with weights which no model has any more is left alone.
     """
 
-    card = Card("PM349", "kept-the-worst", "persistence", Severity.ERROR, subject="path")
+    card = Card("PM349", "kept-the-worst", "checkpoint", Severity.ERROR, subject="path")
     listens = (LogLine, CheckpointSaved, EvaluationEnded, RunEnded)
 
     def __init__(self) -> None:
@@ -65,7 +65,9 @@ class KeptTheWorst(Detector):
             if self._now.metrics or self._now.saved:
                 yield from self._next_round(event)
         elif isinstance(event, RunEnded):
-            if self._now.metrics:
+            # What is printed of a last exam, with what was kept, is no round of the training.
+            last = self._rounds[-1].metrics if self._rounds else self._now.metrics
+            if self._now.metrics.keys() & last.keys():
                 self._rounds.append(self._now)
             yield from self._judge(event, over=True)
 

@@ -1,10 +1,12 @@
 """A learning rate that is given in a way that does not work."""
 
+from typing import NamedTuple
+
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.schedules import Schedules
-from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded
+from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt
 
 
 class LearningRateNotANumber(Detector):
@@ -117,4 +119,87 @@ class LearningRateSetNowhere(Detector):
             remedy='Assign it there: for group in optimizer.param_groups: group["lr"] = ...',
             stray=event.stray,
             rates=list(event.lrs),
+        )
+
+
+FALLS = 8  # of the rate: a schedule, and not a rate that was lowered now and then
+HALF = 0.5  # of its highest rate: the others are then twice as far from it as they were meant to be
+
+
+class Course(NamedTuple):
+    """The rate of the one group that a script moves."""
+
+    peak: float
+    rate: float
+    falls: int
+
+
+class ScheduleOfOneGroup(Detector):
+    """The script's own schedule writes the rate of one parameter group, and the others keep their first rate to the end.
+
+    ## Why it matters
+    The part of the model that is left behind (often a new head, with the larger rate) never anneals: its weights go on jumping about
+    when the rest has come to rest. The rate that the log shows is that of the group that is written.
+
+    ## Usual causes
+    `optimizer.param_groups[0]["lr"] = lr`, written for an optimizer with a single group, after a second group was added.
+
+    ## What to do
+    Go through all groups, each with its own first rate: `for group in optimizer.param_groups: group["lr"] = factor * group["base_lr"]`.
+
+    ## When it stays silent
+    When any line of the script writes a rate in another way or names another group, when a scheduler of torch moves the rates, when the
+    rate only rises (a warm-up of one part), and when the groups that keep theirs are frozen or hold no matrices (a temperature).
+    """
+
+    card = Card("PM225", "schedule-of-one-group", "lr", Severity.WARNING)
+    uses = (Optimizers,)
+    listens = (OptimizerStep, SchedulerBuilt)
+
+    def __init__(self) -> None:
+        self._courses: dict[int, Course] = {}
+        self._scheduled: set[int] = set()
+        self._first: dict[int, tuple[float, ...]] = {}
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, SchedulerBuilt):
+            self._scheduled.add(event.optimizer)
+        elif isinstance(event, OptimizerStep) and len(event.lrs) > 1:
+            first = self._first.setdefault(event.optimizer, event.lrs)
+            if len(first) != len(event.lrs):
+                self._first[event.optimizer] = event.lrs
+            elif event.one_group is not None and event.optimizer not in self._scheduled:
+                yield from self._moved(event, first)
+
+    def _moved(self, event: OptimizerStep, first: tuple[float, ...]) -> Findings:
+        moved = [number for number, rate in enumerate(event.lrs) if rate != first[number]]
+        built = self.fact(Optimizers).built.get(event.optimizer)
+        if len(moved) != 1 or built is None or len(built.groups) != len(first):
+            return
+        (number,) = moved
+        rate, before = event.lrs[number], first[number]
+        peak, last, falls = self._courses.get(event.optimizer, Course(before, before, 0))
+        course = Course(max(peak, rate), rate, falls + (rate < last))
+        self._courses[event.optimizer] = course
+        left = [
+            event.lrs[other]
+            for other, group in enumerate(built.groups)
+            if other != number and group.matrices and not set(group.parameters) <= set(built.frozen)
+        ]
+        if (
+            course.falls < FALLS
+            or rate > HALF * course.peak
+            or not any(left)
+            or not self.once(event.optimizer)
+        ):
+            return
+        yield self.finding(
+            event,
+            f"the script has lowered the rate of parameter group {number} from {course.peak:.3g} to {rate:.3g}, and of no other of "
+            f"the {len(first)}: {max(left):.3g} is what it was at the first step",
+            cause=f"The line writes `param_groups[{number}]` only, and no other line of the script writes a rate.",
+            remedy="Write the rate of each group, in proportion to its own first rate: for group in optimizer.param_groups: ...",
+            at=event.one_group,
+            rates=list(event.lrs),
+            first=list(first),
         )

@@ -1,5 +1,18 @@
-from premortem.detectors.base import THRICE, Card, Certainty, Detector, Findings, Severity
-from premortem.events import EvaluationEnded, HabitSeen, LossCall
+from premortem.detectors.base import THRICE, TWICE, Card, Certainty, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.recounts import Printed, Recounts
+from premortem.events import EvaluationEnded, Event, HabitSeen, LogLine, LossCall, ScoreRecounted
+from premortem.metric_words import HIGHER, LOWER, words
+
+
+def always_so(unit: Detector, found: Printed, so: bool) -> bool:
+    """The first time that it was so often enough, never otherwise, and with different numbers: one number may agree by chance, and goes
+    on to agree while the score stands still."""
+    often = unit.always(found.label, so) >= THRICE
+    changed = so and unit.different(found.label, found.text) >= TWICE
+    if not (often and changed and unit.once(("printed", found.label))):
+        return False
+    unit.once("printed")
+    return True
 
 
 class OnlyTheLastBatch(Detector):
@@ -10,27 +23,36 @@ class OnlyTheLastBatch(Detector):
     that was lucky there.
 
     ## Usual causes
-    `correct = ...` for `correct += ...`.
+    `correct = ...` for `correct += ...`; `correct = 0` inside the loop over the batches.
 
     ## What to do
     Add up what is right and what there is, and divide once behind the loop.
 
     ## How it is measured
-    The source of the loop that calls the model without gradients: a count of what is right is assigned there, read nowhere inside, and
-    read behind it.
+    The accuracy of the whole pass and that of its last batch are counted again: what is printed is the latter, to the last digit, after
+    each evaluation, and not the former; with different numbers, none of them 0 or 1. Or the source of the loop that calls the model without gradients: a count of what is
+    right is assigned there, read nowhere inside, and read behind it.
 
     ## When it stays silent
-    When the loop reads it too (adds it to a list, prints it), when the loop is left early, when the set is one batch, and in training.
+    When the loop reads it too (adds it to a list, prints it), when the loop is left early, when the set is one batch, and in training. When
+    what is printed was once not that of the last batch, and where all of it is right or wrong: then many accuracies look alike.
     """
 
     card = Card("PM375", "only-the-last-batch", "eval-stale", Severity.WARNING, subject="name")
-    listens = (HabitSeen, EvaluationEnded)
+    listens = (HabitSeen, EvaluationEnded, ScoreRecounted, LogLine)
 
     def __init__(self) -> None:
         self._waiting: list[HabitSeen] = []
+        self._recounts = Recounts()
 
-    def observe(self, event: HabitSeen | EvaluationEnded) -> Findings:
-        if isinstance(event, EvaluationEnded):
+    def observe(self, event: HabitSeen | EvaluationEnded | ScoreRecounted | LogLine) -> Findings:
+        if isinstance(event, (ScoreRecounted, LogLine)):
+            for found in self._recounts.hears(event):
+                if found.is_last and (found.is_whole or found.last[0] in (0, found.last[1])):
+                    continue  # it is both, or as good as can be, as other accuracies are: it tells nothing
+                if always_so(self, found, found.is_last):
+                    yield self._printed(event, found)
+        elif isinstance(event, EvaluationEnded):
             if event.forwards > 1:  # a set that is one batch is whole
                 for seen in self._waiting:
                     yield from self._found(seen)
@@ -38,7 +60,22 @@ class OnlyTheLastBatch(Detector):
         elif event.kind == "last batch" and self.once((event.at, event.name)):
             self._waiting.append(event)
 
+    def _printed(self, event: Event, found: Printed) -> Finding:
+        return self.finding(
+            event,
+            f"`{found.label}` is {found.text}, which is right for the last batch ({found.last[0]} of {found.last[1]}): of the whole pass it is "
+            f"{found.right / found.of:.4g} ({found.right:,} of {found.of:,})",
+            cause="What is counted is written over, or begins anew, in each batch of the evaluation.",
+            remedy="Begin the counts before the loop over the batches, add to them inside, and divide behind it.",
+            severity=Severity.ERROR,
+            certainty=Certainty.PROVED,
+            name=found.label,
+            whole=found.right / found.of,
+        )
+
     def _found(self, event: HabitSeen) -> Findings:
+        if self.said("printed"):  # that says more, and is surer
+            return
         yield self.finding(
             event,
             f"`{event.name}` is written over in each batch of the evaluation: what is left behind the loop is of the last batch",
@@ -61,15 +98,40 @@ class DividedByBatches(Detector):
     ## What to do
     Divide by the number of samples.
 
+    ## How it is measured
+    The source of the loop; or what is printed, which is what was counted again divided by the batches, after each evaluation; with different
+    numbers.
+
     ## When it stays silent
     Loaders with one sample in a batch, and means of each batch that are summed up.
     """
 
     card = Card("PM376", "divided-by-batches", "eval-stale", Severity.WARNING, subject="name")
-    listens = (HabitSeen,)
+    listens = (HabitSeen, ScoreRecounted, LogLine)
 
-    def observe(self, event: HabitSeen) -> Findings:
-        if event.kind == "batches for samples" and self.once((event.at, event.name)):
+    def __init__(self) -> None:
+        self._recounts = Recounts()
+
+    def observe(self, event: HabitSeen | ScoreRecounted | LogLine) -> Findings:
+        if isinstance(event, (ScoreRecounted, LogLine)):
+            for found in self._recounts.hears(event):
+                if found.is_by_batches and (found.is_whole or found.right in (0, found.of)):
+                    continue
+                if always_so(self, found, found.is_by_batches):
+                    yield self.finding(
+                        event,
+                        f"`{found.label}` is {found.text}: {found.right:,} samples that were right, divided by {found.batches:,} batches",
+                        cause="The result is too large by the size of a batch.",
+                        remedy=f"Divide by the number of samples ({found.of:,}).",
+                        severity=Severity.ERROR,
+                        certainty=Certainty.PROVED,
+                        name=found.label,
+                    )
+        elif (
+            event.kind == "batches for samples"
+            and not self.said("printed")
+            and self.once((event.at, event.name))
+        ):
             yield self.finding(
                 event,
                 f"`{event.name}` counts samples and is divided by len({event.other}), which counts batches",
@@ -92,18 +154,31 @@ class PatienceNeverRestored(Detector):
     ## What to do
     Set the counter to 0 with each record.
 
+    ## How it is measured
+    The source of the loop says what counts and what is the record; their values at the evaluations say that a record came, while the
+    counter was above 0 and stayed there.
+
     ## When it stays silent
-    When anything in the loop sets the counter.
+    When anything in the loop sets the counter, and when no record came after a bad epoch: then it has had no effect.
     """
 
     card = Card("PM374", "patience-never-restored", "eval-stale", Severity.WARNING, subject="name")
     listens = (HabitSeen,)
 
+    def __init__(self) -> None:
+        self._last: dict[tuple[object, str], tuple[float, ...]] = {}
+
     def observe(self, event: HabitSeen) -> Findings:
-        if event.kind == "patience" and self.once((event.at, event.name)):
+        if event.kind != "patience" or len(event.values) != 2:
+            return
+        count, record = event.values
+        before, best = self._last.get((event.at, event.name), (0.0, record))
+        self._last[event.at, event.name] = event.values
+        if record != best and count >= before > 0 and self.once((event.at, event.name)):
             yield self.finding(
                 event,
-                f"`{event.name}` counts the epochs without a record, ends the training, and is never set back by a record",
+                f"`{event.name}` counts the epochs without a record and ends the training: a record came ({best:.4g}, now {record:.4g}), and "
+                f"it is still {count:.0f}",
                 cause="Bad epochs are counted in all, and not in a row.",
                 remedy=f"Set {event.name} = 0 where the record is kept.",
                 certainty=Certainty.PROVED,
@@ -125,23 +200,36 @@ class ChosenByTheWrongSet(Detector):
 
     ## How it is measured
     The names in the loop: a record that is kept of a name with "train" (or "test"), and another name with "val" that no record is kept of.
+    Their values at the evaluations: a model was kept whose result on the validation data is worse than one before it.
 
     ## When it stays silent
-    When a record of the validation is kept as well, and when the names do not say.
+    When a record of the validation is kept as well, when the names do not say, and when both would have chosen the same models.
     """
 
     card = Card("PM373", "chosen-by-the-wrong-set", "eval-stale", Severity.WARNING, subject="name")
     listens = (HabitSeen,)
 
+    def __init__(self) -> None:
+        self._last: dict[
+            tuple[object, str], tuple[float, float]
+        ] = {}  # the record, and the best of the other result
+
     def observe(self, event: HabitSeen) -> Findings:
-        if event.kind == "chosen" and self.once((event.at, event.name)):
+        way = bool(words(event.other) & HIGHER) - bool(words(event.other) & LOWER)
+        if event.kind != "chosen" or len(event.values) != 3 or not way:
+            return
+        now, other, record = event.values
+        kept, best = self._last.get((event.at, event.name), (record, other))
+        self._last[event.at, event.name] = (record, max(best, other, key=lambda value: way * value))
+        if record == now != kept and way * other < way * best and self.once((event.at, event.name)):
             yield self.finding(
                 event,
-                f"the best is chosen by `{event.name}`, and `{event.other}` is compared with nothing",
+                f"the best is chosen by `{event.name}`: a model was kept with `{event.other}` {other:.4g}, which had been {best:.4g} before",
                 cause="A choice by data that was trained on, or that is to judge in the end, says nothing about new data.",
                 remedy=f"Compare `{event.other}` with the record.",
                 name=event.name,
                 other=event.other,
+                certainty=Certainty.PROVED,
             )
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from premortem.detectors.base import DIVERGING, FADING, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import DIVERGING, FADING, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.chance import BINARY
 from premortem.detectors.shared.loss_calls import LOGARITHMS, JudgesLossCalls
 from premortem.events import Event, LossCall, RunEnded
@@ -126,6 +126,9 @@ class SoftLabelsNoProbabilities(JudgesLossCalls):
 
     ## What to do
     Give probabilities (`softmax(teacher, dim=1)`, one-hot rows), or class indices as integers.
+
+    ## When it stays silent
+    Labels that are never negative are a note: with counts it is the likelihood of a multinomial distribution, whose lower bound is known.
     """
 
     card = Card("PM408", "soft-labels-no-probabilities", "loss-definition", Severity.ERROR).explaining(
@@ -139,12 +142,20 @@ class SoftLabelsNoProbabilities(JudgesLossCalls):
         return "" if low > -1e-3 and high < 1.05 else f"from {low:.3g} to {high:.3g}"
 
     def found(self, event: LossCall, wrong: str) -> Finding:
+        counts = event.target_min is not None and event.target_min >= 0
         return self.last_word(
             event,
             f"cross_entropy is given soft labels {wrong}, which are not probabilities",
-            cause="The loss multiplies each class's log-probability by its label. With negative or large labels it grows or "
-            "falls without end.",
-            remedy="Give probabilities that sum to one (softmax of the teacher's scores, one-hot), or integer classes.",
+            cause="The loss multiplies each class's log-probability by its label. "
+            + (
+                "A row weighs as much as its labels sum up to, and class numbers would be taken for weights of the classes."
+                if counts
+                else "With negative labels it falls without end."
+            ),
+            remedy="Give probabilities that sum to one (softmax of the teacher's scores, one-hot), or integer classes."
+            + (" Ignore this if they are counts." if counts else ""),
+            severity=Severity.INFO if counts else None,
+            certainty=Certainty.SUSPECTED if counts else Certainty.MEASURED,
             target_min=event.target_min,
             target_max=event.target_max,
             sum_error=event.target_sum_error,
@@ -212,6 +223,9 @@ class LabelsOutsideTheLoss(JudgesLossCalls):
 
     ## What to do
     Map the labels to what the loss wants, and look at `y.unique()` after loading.
+
+    ## When it stays silent
+    Noise around a label that is made on the spot (0.7 to 1.2 for real samples): on average such a loss has its minimum.
     """
 
     card = Card(
@@ -238,7 +252,7 @@ class LabelsOutsideTheLoss(JudgesLossCalls):
         if not event.grad or event.target_grad or low is None or high is None:
             return ""
         if event.fn in BINARY and (low < -0.05 or high > 1.05):
-            return "numbers from 0 to 1"
+            return "" if is_noisy(event) else "numbers from 0 to 1"
         if event.fn in _PLUS_OR_MINUS_1 and 0.0 in classes and classes <= {0.0, 1.0}:
             return "-1 and 1"
         return "counts, which are never negative" if event.fn == "poisson_nll_loss" and low < -1e-3 else ""
@@ -254,6 +268,12 @@ class LabelsOutsideTheLoss(JudgesLossCalls):
             target_max=event.target_max,
             classes=event.classes,
         )
+
+
+def is_noisy(event: LossCall) -> bool:
+    """Many different numbers, of no data, that lie between 0 and 1 on average."""
+    made = event.classes is None and not event.target_is_data and not event.target_is_input
+    return made and event.target_mean is not None and 0 <= event.target_mean <= 1
 
 
 class RawScoresInBce(Detector):

@@ -2,9 +2,11 @@ import math
 
 from premortem.amounts import count
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
+from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.models import Models
-from premortem.events import Custody, Event, GraphWalked, LossCall, Site
+from premortem.events import Custody, Event, GraphWalked, LossCall, RunEnded, Site
 
+HALF = 0.5  # of the run: a term that joins the sum once the others are learned has done so by then
 SPAN = 16  # steps between the first and the last time: players that take turns have had theirs
 
 
@@ -24,12 +26,12 @@ class LossLeftOut(Detector):
 
     ## When it stays silent
     Every layer behind that loss gets gradients from another one (a second loss that is only printed), or the layers belong
-    to no optimizer.
+    to no optimizer. In the first half of a run: a term may be added to the sum once the others are learned.
     """
 
     card = Card("PM146", "loss-left-out", "grad-flow", Severity.ERROR)
-    uses = (Models,)
-    listens = (LossCall, GraphWalked, Custody)
+    uses = (Epochs, Models)
+    listens = (*Epochs.LISTENS, LossCall, GraphWalked, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._reached: set[int] = set()  # parameters that some backward pass led to
@@ -54,9 +56,12 @@ class LossLeftOut(Detector):
                     self._moved.add(link.key)
                 elif link.owners:
                     self._still.add(link.key)
+        # A term that is to join the others later has done so by the middle of the run.
+        is_late = event.step >= HALF * self.fact(Epochs).whole(event.step)
+        if (isinstance(event, Custody) and is_late) or (isinstance(event, RunEnded) and not event.cut_off):
             yield from self._judge(event)
 
-    def _judge(self, event: Custody) -> Findings:
+    def _judge(self, event: Event) -> Findings:
         for at, (fn, led) in self._calls.items():
             never = (led.keys() & self._still) - self._moved - self._reached
             left = sorted(

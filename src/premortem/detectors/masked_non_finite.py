@@ -6,11 +6,13 @@ from premortem.cards import Card
 from premortem.derived.certificate import advice, certainty, evidence, sentence
 from premortem.derived.failures import better
 from premortem.detectors.base import NOT_FINITE, THRICE, TWICE, Detector
+from premortem.detectors.shared.computed import Computed
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,
     Event,
     Forward,
+    GradTaken,
     LossCall,
     LossTested,
     Masked,
@@ -27,6 +29,7 @@ _SKIPPED = 20  # steps in a row that the script left out: some are what such a g
 _SHARE = 0.9  # of all values: a mask of padding or of rare gaps covers less
 _HIDDEN = "Something replaces NaN before the loss is shown, so the failure does not show in it."
 _BORN_BEHIND = "The loss itself is in order; its derivative is not, so the failure does not show in it."
+_BY_HAND = "The script moves its weights itself, by gradients of a loss that is not finite: no weight that they reach stays finite."
 _THROWN = "The script throws such steps away, so nothing is learnt from them, and the log looks healthy."
 
 
@@ -77,7 +80,7 @@ class MaskedNonFinite(Detector):
         ),
         explains_later=("checkpoint-non-finite",),
     )
-    uses = (Models,)
+    uses = (Models, Computed)
     listens = (
         Masked,
         StepStats,
@@ -90,6 +93,7 @@ class MaskedNonFinite(Detector):
         OptimizerBuilt,
         NonFiniteLost,
         Forward,
+        GradTaken,
     )
 
     def __init__(self) -> None:
@@ -105,6 +109,9 @@ class MaskedNonFinite(Detector):
         self._replaced = 0
         self._skipped = 0  # losses in a row that were not finite and not used
         self._tested = 0  # ... which the script has asked about
+        self._taken = (
+            0  # ... of which `autograd.grad` took gradients, for weights that the script moves by itself
+        )
         self._unused = 0  # backward passes in a row that left broken gradients which no step used
         self._waiting = ""  # what is not finite and may yet be used: "loss" or "gradients"
         self._dropped = 0  # batches that were left out because of it, in all,
@@ -112,6 +119,9 @@ class MaskedNonFinite(Detector):
         self._why: NonFinite | None = None  # ... and what made it
         self._what = ""
         self._moved_on = False  # a model was called since such a loss was seen
+        self._elsewhere = (
+            0  # losses that were not finite since the last step, whose gradients an engine holds
+        )
         self._lost = 0  # steps in which an overflow became 0
         self._origin: NonFinite | None = None
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
@@ -141,6 +151,8 @@ class MaskedNonFinite(Detector):
             yield from self._guarded(event)
         elif isinstance(event, NonFiniteLost):
             yield from self._losing(event)
+        elif isinstance(event, GradTaken):
+            self._taken = max(self._skipped, self._tested)
         elif isinstance(event, Forward):
             if event.grad and (self._tested or self._skipped or self._waiting):
                 self._moved_on = True
@@ -196,6 +208,11 @@ class MaskedNonFinite(Detector):
                     wiped=True,
                 )
                 return
+        elsewhere, self._elsewhere = self._elsewhere, 0
+        if elsewhere and not broken and event.weights_finite:  # a sum with them would not be finite
+            self._dropped, self._what = self._dropped + elsewhere, "loss"
+            self._remember()
+            yield from self._guarded(event)
         if not (finite and broken and event.loss is not None):
             self._hidden.pop(event.optimizer, None)
             return
@@ -219,7 +236,8 @@ class MaskedNonFinite(Detector):
 
     def _went_back(self, event: Backward) -> Iterator[Finding]:
         """A loss that was not finite, and backward on something that is: it was replaced, or belongs to the next batch."""
-        if self._waiting == "gradients":
+        # Broken gradients that were not cleared are still there when more is added to them: accumulation drops nothing.
+        if self._waiting == "gradients" and event.grads_finite:
             self._dropping()
         replaced = (self._skipped or self._tested) and not self._moved_on
         if replaced and event.value is not None and math.isfinite(event.value):
@@ -235,6 +253,8 @@ class MaskedNonFinite(Detector):
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
         if event.value is not None and not math.isfinite(event.value):
             self._dropped -= self._fresh  # a loss of several calls, of which some were not finite
+            if event.grads_finite is None and not (event.optimizers or event.scaled or event.error):
+                self._elsewhere += 1
         self._fresh = 0
         self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
         self._waiting = "gradients" if broken and not event.scaled and not event.error else ""
@@ -296,10 +316,13 @@ class MaskedNonFinite(Detector):
     def _compared(self, event: Event, row: int) -> Iterator[Finding]:
         """`if torch.isnan(loss): continue`, again and again."""
         if row >= _SKIPPED:
+            by_hand = self._taken >= row - 1  # the last one may yet be
+            went = ", and `autograd.grad` took gradients of each" if by_hand else " and were skipped"
             yield self._said(
                 event,
-                f"{row} batches in a row gave a loss that is not finite and were skipped",
-                skips=True,
+                f"{row} batches in a row gave a loss that is not finite{went}",
+                skips=not by_hand,
+                by_hand=by_hand,
             )
 
     def _said(
@@ -311,6 +334,7 @@ class MaskedNonFinite(Detector):
         *,
         skips: bool = False,
         wiped: bool = False,
+        by_hand: bool = False,
     ) -> Finding:
         self.over = True
         mask = self._mask if self._mask is not None and self._mask.origin else mask or self._mask
@@ -322,11 +346,13 @@ class MaskedNonFinite(Detector):
         origin = self._origin
         if origin is None or not (origin.detail or origin.stage == "data"):
             origin = self._why
+        if origin is not None and (born := self.fact(Computed).explains(origin)) is not None:
+            origin = born
         bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
         birth = f" It came from here: {bearer}." if bearer else ""
         # Nothing hides it when it was born on the way back.
         behind = mask is None and not (skips or wiped) and origin is not None and origin.stage == "backward"
-        hidden = _BORN_BEHIND if behind else _THROWN if skips else _HIDDEN
+        hidden = _BORN_BEHIND if behind else _BY_HAND if by_hand else _THROWN if skips else _HIDDEN
         # The line to blame is the origin; who hides it comes second.
         blamed = origin.at if origin is not None and origin.located else mask.at if mask is not None else None
         blamed = blamed or (origin.at if origin is not None else None)
@@ -334,9 +360,11 @@ class MaskedNonFinite(Detector):
             event,
             message,
             cause=f"{hidden}{where}{birth}",
-            remedy=self._remedy(origin, behind=behind, skips=skips and mask is None),
+            remedy=f"{advice(origin)} Until it is found, make no update of such a gradient."
+            if by_hand
+            else self._remedy(origin, behind=behind, skips=skips and mask is None),
             step=max(event.step, self._first or 0),  # never before the first
-            family="numerics-nan" if behind else None,
+            family="numerics-nan" if behind or by_hand else None,
             at=blamed,
             module=(origin.module or None) if origin is not None and mask is None else None,
             parameter=parameter or None,
@@ -345,7 +373,7 @@ class MaskedNonFinite(Detector):
             masked_at=str(mask.at)
             if mask is not None and mask.at is not None and mask.at != blamed
             else None,
-            origin=bearer,
+            origin=bearer or None,
             masked_by=mask.op if mask is not None else None,
             first_step=self._first,
         )

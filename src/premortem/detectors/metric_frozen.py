@@ -1,7 +1,8 @@
+from collections import Counter
 from dataclasses import dataclass, field
 
 from premortem.amounts import count
-from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, digits, kind_of
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
@@ -45,7 +46,8 @@ class MetricFrozen(Detector):
 
     def __init__(self) -> None:
         self._lines: dict[str, Lines] = {}
-        self._weights: dict[int, set[int]] = {}  # evaluated model -> checksums of its weights
+        self._weights: dict[int, set[int]] = {}  # evaluated model -> checksums of its weights,
+        self._times: Counter[int] = Counter()  # ... in so many evaluations
         self._moves = False
 
     def observe(self, event: Event) -> Findings:
@@ -54,6 +56,7 @@ class MetricFrozen(Detector):
         elif isinstance(event, EvaluationEnded):
             if event.weights is not None:
                 self._weights.setdefault(event.model, set()).add(event.weights)
+                self._times[event.model] += 1
         elif isinstance(event, LogLine):
             self._printed(event)
         elif isinstance(event, RunEnded) and self._moves:
@@ -85,7 +88,9 @@ class MetricFrozen(Detector):
         yield self._found(event, lines, values[frozen[0]][0], values[frozen[0]][1])
 
     def _found(self, event: RunEnded, lines: Lines, label: str, text: str) -> Finding:
-        stale = [model for model, weights in self._weights.items() if len(weights) == 1]
+        stale = any(
+            len(weights) == 1 and self._times[model] >= TWICE for model, weights in self._weights.items()
+        )
         moved = any(len(weights) > 1 for weights in self._weights.values())
         if moved:
             why = "The evaluated weights did change, so the number is not computed from the model's new predictions."

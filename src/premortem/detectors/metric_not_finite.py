@@ -2,11 +2,11 @@ import math
 import re
 
 from premortem.derived.certificate import advice, birth, blame, certainty
-from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Findings, Severity
 from premortem.detectors.shared.computed import Computed
-from premortem.detectors.shared.printed import columns
-from premortem.events import EvaluationEnded, Event, LogLine, NonFinite, StepStats
-from premortem.metric_words import EVALUATED, LOSSES, METRICS, RECORDS, SCORES, words
+from premortem.detectors.shared.printed import MOST_KINDS, columns
+from premortem.events import EvaluationEnded, Event, Forward, LogLine, NonFinite, StepStats
+from premortem.metric_words import EVALUATED, LOSSES, METRICS, RECORDS, SCORES, TRAINED, words
 
 
 class MetricNotFinite(Detector):
@@ -27,17 +27,23 @@ class MetricNotFinite(Detector):
     ## When it stays silent
     When no model was evaluated before the line was printed (NaN stands for "not yet"), for records ("best: inf"), and
     for scores, of which some are not defined for a class that does not occur: unless the operation is known that made the
-    number, and the score is broken in two evaluations in a row.
+    number, and the score is broken in two evaluations in a row. A score that is not called that of an evaluation counts where its line
+    comes after the last call of the model without gradients and before the training goes on; while it has never been finite, it is a remark
+    (the mean over the episodes that have ended, of which there is none yet).
     """
 
     card = Card("PM454", "metric-not-finite", "numerics-nan", Severity.WARNING)
     uses = (Computed,)
-    listens = (StepStats, LogLine, EvaluationEnded)
+    listens = (StepStats, LogLine, Forward, EvaluationEnded)
 
     def __init__(self) -> None:
         self._sound = False  # the last loss of the training was finite
         self._printed: tuple[LogLine, str, str] | None = None  # the line, the name of the number, the number
         self._origin: NonFinite | None = None  # of that number
+        self._kind = ""  # of the lines in which one was not finite
+        self._asked: int | None = None  # the step in which a model was called without gradients last
+        self._unnamed = False  # the score in that line is not called the evaluation's own
+        self._finite: set[str] = set()  # scores that were finite once, by their labels
         self._undefined = 0  # evaluations in a row whose score is not finite
 
     def observe(self, event: Event) -> Findings:
@@ -46,6 +52,10 @@ class MetricNotFinite(Detector):
         elif isinstance(event, LogLine):
             if self._sound:
                 self._read(event)
+        elif isinstance(event, Forward):
+            self._asked = None if event.grad else event.step
+            if self._asked is not None and self._unnamed:
+                self._printed = None  # it was printed before: not about this evaluation
         elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             # The event comes when training goes on: after the line that was printed about it.
@@ -53,22 +63,31 @@ class MetricNotFinite(Detector):
                 self._undefined = 0
             elif printed[0].step == event.step:
                 yield from self._judged(*printed)
+            else:  # the line was about another one, which was only counted
+                self._undefined = 0
 
     def _read(self, line: LogLine) -> None:
-        found = broken(line, LOSSES) or broken(line, SCORES)
-        if found is not None:
-            self._printed = found
+        if len(self._finite) < MOST_KINDS:
+            self._finite |= {label for label, _, value in line.values if math.isfinite(value)}
+        own = broken(line, LOSSES) or broken(line, SCORES, named=True)
+        found = own or broken(line, SCORES)
+        if own or (found and self._asked == line.step):
+            self._printed, self._kind, self._unnamed = found, line.template, own is None
             self._origin = self.fact(Computed).after(line.step) or self._origin
+        elif found is None and line.template == self._kind:  # also of an evaluation that was only counted
+            self._undefined = 0
 
     def _judged(self, line: LogLine, label: str, text: str) -> Findings:
         origin, loss = self._origin, bool(broken(line, LOSSES))
         self._undefined = 0 if loss else self._undefined + 1
         if not loss and (origin is None or self._undefined < TWICE):
             return
+        guessed = not loss and self._unnamed and label not in self._finite
         # Once without its origin, and again when that was seen at work.
-        if not self.once("known" if origin is not None else "") or (origin is None and self.said("known")):
+        known = "guessed" if guessed else "known" if origin is not None else ""
+        if not self.once(known) or (not known and self.said("known")):
             return
-        self.over = origin is not None and origin.watched
+        self.over = not guessed and origin is not None and origin.watched
         name = label if words(label) & METRICS else "loss"
         yield self.finding(
             line,
@@ -77,16 +96,19 @@ class MetricNotFinite(Detector):
             remedy=advice(origin)
             if origin is not None
             else "Find the first batch of the evaluation for which it is not finite, and check that there are any batches.",
-            certainty=certainty(origin),
+            severity=Severity.INFO if guessed else None,
+            certainty=Certainty.SUSPECTED if guessed else certainty(origin),
             printed=line.text.strip(),
             **blame(origin),
         )
 
 
-def broken(line: LogLine, kind: frozenset[str]) -> tuple[LogLine, str, str] | None:
-    """A number of the evaluation in this line that is not finite: a loss, or a score."""
+def broken(line: LogLine, kind: frozenset[str], named: bool = False) -> tuple[LogLine, str, str] | None:
+    """A number of the evaluation in this line that is not finite: a loss, or a score, perhaps one that is called the evaluation's own."""
     for (label, text, value), names in zip(line.values, columns(line), strict=True):
-        if not math.isfinite(value) and names & kind and names & EVALUATED and not names & RECORDS:
+        # Of a loss the training has one too. A score that an evaluation was just made for need not be called its own.
+        about = names & EVALUATED or (kind is SCORES and not named and not names & TRAINED)
+        if not math.isfinite(value) and names & kind and about and not names & RECORDS:
             if not replaced(text, line.text):
                 return line, label, text
     return None

@@ -1,9 +1,10 @@
 from collections.abc import Iterator
 
 from premortem.cards import Card
-from premortem.derived.certificate import blame, certainty, data, samples
+from premortem.derived.certificate import blame, certainty, data, samples, sentence
 from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import NOT_FINITE, Detector
+from premortem.detectors.shared.computed import Computed
 from premortem.findings import Finding, Severity
 
 _DATA = "Model and weights were in order before; the numbers that broke the run came in with the data."
@@ -46,19 +47,23 @@ class NonFiniteInput(Detector):
         explains_later=("checkpoint-non-finite",),
         sudden=True,
     )
+    uses = (Computed,)
     listens = (TrainingFailed,)
 
     def observe(self, event: TrainingFailed) -> Iterator[Finding]:
         what = blamed(event)
         if not what:
             return
-        origin = event.origin
+        origin = held = event.origin
+        if held is not None and (born := self.fact(Computed).explains(held)) is not None:
+            origin = born
         place = f" ({samples(origin)})" if origin is not None and origin.rows else ""
-        use = f", first used at {origin.at}" if origin is not None and origin.located else ""
-        constant = origin is not None and origin.what == "constant"
+        use = f", first used at {held.at}" if held is not None and held.located else ""
+        constant = held is not None and held.what == "constant"
+        made = f" ({sentence(origin)})" if origin is not None and origin is not held else ""
         yield self.finding(
             event,
-            f"{what} holds NaN or infinity{place}{use}: the loss has not been finite since step {event.began}",
+            f"{what} holds NaN or infinity{place}{use}: the loss has not been finite since step {event.began}{made}",
             cause=_CONSTANT if constant else _DATA,
             remedy="Print the number where it is computed: a weight, a schedule or a scale that has left its range."
             if constant

@@ -78,13 +78,14 @@ class NonFiniteTraining(Detector):
             cause = "Inputs were finite; it was born in the forward pass, or by gradients of the step before."
         return self.finding(
             failure,
-            f"{how} (step {failure.began}{before})",
+            f"{how} (step {failure.began}{before}{'; it comes and goes since' if failure.returned else ''})",
             cause=cause,
             remedy=f"{advice(origin)}{'' if failure.spared else ' Then restart from weights that are finite.'}",
             step=failure.began,
             parameter=parameter or None,
             certainty=certainty(origin),
             first_step=failure.began,
+            comes_and_goes=failure.returned or None,
             before=failure.last,
             **blame(origin),
         )

@@ -1,6 +1,6 @@
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector, Findings
-from premortem.events import Event, LayerStats, Site, Softmaxed
+from premortem.events import Event, LayerStats, Site, Softmaxed, StepStats
 from premortem.findings import Severity
 
 NORMS = frozenset(
@@ -25,24 +25,30 @@ class NormalisedOverOneValue(Detector):
     Normalise over the dimension that has something to choose from.
 
     ## When it stays silent
-    When the same line has more to choose from at other times, and for attention whose number of places is 1.
+    When the same line has more to choose from at other times, and for attention whose number of places is 1. Where no other
+    dimension has something to choose from, as in a mixture of one component, while some gradient is not zero: the rest of the model learns.
     """
 
     card = Card("PM429", "normalised-over-one-value", "shape", Severity.ERROR).explaining(
         "vanishing-gradients", "updates-too-small", "detached-from-loss", "metric-frozen", "dead-units"
     )
-    listens = (Softmaxed, LayerStats)
+    listens = (Softmaxed, LayerStats, StepStats)
 
     def __init__(self) -> None:
+        self._learning = False  # some gradient was not zero
         self._clear: set[Site | str | None] = set()
         self._steps: dict[Site | str | None, set[int]] = {}
 
     def observe(self, event: Event) -> Findings:
-        if isinstance(event, Softmaxed):
+        if isinstance(event, StepStats):
+            self._learning |= event.grad_norm > 0
+        elif isinstance(event, Softmaxed):
             alone = event.shape[event.dimension] == 1
             if alone or event.at in self._steps:
                 what = f"{event.op} over dimension {event.dimension} of {event.shape}"
-                yield from self._seen(event, event.at, alone, what, THRICE)
+                # Is there another dimension than that of the samples that can have been meant?
+                if max(event.shape[1:], default=1) > 1 or not alone or not self._learning:
+                    yield from self._seen(event, event.at, alone, what, THRICE)
         elif isinstance(event, LayerStats) and event.grad and event.kind in NORMS:
             constant = event.input_std > VARIED and event.output_min == event.output_max
             yield from self._seen(event, event.layer, constant, f"`{event.layer}` ({event.kind})", STEPS)

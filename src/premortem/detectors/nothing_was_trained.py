@@ -1,7 +1,7 @@
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
 
+from premortem.amounts import minute
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event, FileLoaded, Forward, OptimizerBuilt, OptimizerStep, RunEnded, RunStarted
@@ -72,11 +72,7 @@ class NothingWasTrained(Detector):
         counted = [(name, number) for name, number in file.counters if counts(name)] or list(file.counters)
         name, number = counted[0]
         path = file.path.rpartition("/")[2] or "a checkpoint"
-        when = (
-            f", written {datetime.fromtimestamp(file.written, timezone.utc):%Y-%m-%d %H:%M} UTC"
-            if file.written
-            else ""
-        )
+        when = f", written {minute(file.written)} UTC" if file.written else ""
         return self.finding(
             event,
             f"the run made no training step: it was resumed from `{path}`, in which `{name}` is {number}, and only evaluated",

@@ -1,6 +1,8 @@
 from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.shared.stored import Stored
 from premortem.events import EpochEnded, EpochStarted, Event, LoaderBuilt
 
+_FITS = 2  # times the samples: who wants all of them in one batch writes the next round number
 _EPOCHS = 3  # in which a step was made, so that it is no look at the data
 
 
@@ -19,12 +21,15 @@ class OneBatchPerEpoch(Detector):
     Count the samples, and find what limits them. Where all of them are meant to be one batch, write `batch_size=len(dataset)`.
 
     ## When it stays silent
-    When the batch size is the length of the dataset, when the loader does not shuffle, and when no step is made in the epochs.
+    When the batch size is the length of the dataset, when the loader does not shuffle, and when no step is made in the epochs. A batch size
+    that is less than twice as large as the dataset may be meant to hold all of it: that is a note, and so is it in a run that reads no file of
+    data, whose samples were made up.
     """
 
     card = Card("PM363", "one-batch-per-epoch", "data-empty", Severity.WARNING).explaining(
         "same-batch-every-step"
     )
+    uses = (Stored,)
     listens = (LoaderBuilt, EpochStarted, EpochEnded)
 
     def __init__(self) -> None:
@@ -49,6 +54,11 @@ class OneBatchPerEpoch(Detector):
                     cause="The training set is smaller than a single batch, so each step sees all of it.",
                     remedy="Find what limits the samples: a file that was cut off, an option, a variable of the environment. Where this is "
                     "all there is, write `batch_size=len(dataset)`.",
+                    severity=Severity.INFO if fits(loader) or not self.fact(Stored).data else None,
                     samples=loader.samples,
                     batch_size=loader.batch_size,
                 )
+
+
+def fits(loader: LoaderBuilt) -> bool:
+    return (loader.batch_size or 0) < _FITS * (loader.samples or 0)

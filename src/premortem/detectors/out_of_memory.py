@@ -1,8 +1,7 @@
 import itertools
 from typing import Any
 
-from premortem import events
-from premortem.amounts import scaled
+from premortem import amounts, events
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.events import OUT_OF_MEMORY, BatchSplit, Event, OptimizerStep, RunEnded
 
@@ -178,5 +177,4 @@ def evidence(event: events.OutOfMemory) -> dict[str, Any]:
 
 
 def amount(size: float | None) -> str:
-    number, unit = scaled(size or 0, "GiB")
-    return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.3g} {unit}"
+    return amounts.size(size or 0, digits=3)

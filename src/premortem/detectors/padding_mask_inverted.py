@@ -2,6 +2,17 @@ from premortem.detectors.base import TWICE, Card, Certainty, Detector, Findings,
 from premortem.events import PaddingMask
 
 SEVERAL = 4  # different tokens are hidden: that is text
+# How it was masked: the cause, and what to do.
+KINDS = {
+    "key_padding_mask": (
+        "`key_padding_mask` is True where a place is to be ignored; here it is True where there is something.",
+        "Turn the mask round: `key_padding_mask=~mask.bool()`, or `ids == pad`.",
+    ),
+    "softmax": (
+        "The scores of what is there were made so small that a softmax gives them nothing.",
+        "Turn the mask round: `scores.masked_fill(mask == 0, -inf)`, where `mask` is 1 for what is there.",
+    ),
+}
 
 
 class PaddingMaskInverted(Detector):
@@ -13,14 +24,16 @@ class PaddingMaskInverted(Detector):
 
     ## Usual causes
     In `key_padding_mask` True means *ignore*. A mask of a tokenizer has 1 for what is there: `mask.bool()` must be turned
-    round, `mask == 0`.
+    round, `mask == 0`; so must it be in `scores.masked_fill(mask == 0, -inf)`.
 
     ## What to do
     Pass `key_padding_mask=(ids == pad)`, or `~mask.bool()`.
 
     ## How it is measured
     In audited steps the mask is laid over the model's own input: all that it shows is one and the same token (or rows of zeros), and
-    what it hides is not.
+    what it hides is not. Of attention that is written by hand the weights are looked at, inside of a model: a place is hidden that has a weight of
+    exactly 0 from all places and for all heads. There, samples count of which a part is hidden, in batches in which these
+    parts differ in length.
     """
 
     card = Card("PM461", "padding-mask-inverted", "shape", Severity.ERROR)
@@ -29,13 +42,13 @@ class PaddingMaskInverted(Detector):
     def observe(self, event: PaddingMask) -> Findings:
         filling = event.shown_values == 1 and event.masked_values >= SEVERAL
         so = event.shown > 0 and event.masked > 0 and (filling or (event.empty and event.full))
-        if self.always("so", so) >= TWICE:
+        if self.always(event.by, so) and self.different(event.by, event.step) >= TWICE:
             yield self.last_word(
                 event,
                 f"an attention looks at padding alone: the {event.shown} places that its mask shows are all the same, and the "
                 f"{event.masked} that it hides are the sequences",
-                cause="`key_padding_mask` is True where a place is to be ignored; here it is True where there is something.",
-                remedy="Turn the mask round: `key_padding_mask=~mask.bool()`, or `ids == pad`.",
+                cause=KINDS[event.by][0],
+                remedy=KINDS[event.by][1],
                 certainty=Certainty.PROVED,
                 shown=event.shown,
                 hidden=event.masked,

@@ -20,6 +20,7 @@ CERTAIN = 2  # sightings that are enough when it is clear how the parameter was 
 LIKELY = 8  # ... when all that is known is that it was left out
 _TWICE = "two optimizers were given the same parameters, and this model none"
 LATE = 16  # optimizer steps; by then a second optimizer would have been built
+LONG = 100  # steps without one of its own: of two that take turns, the one that waits is rarely made to wait longer
 
 
 class ParameterWithoutOptimizer(Detector):
@@ -40,7 +41,7 @@ class ParameterWithoutOptimizer(Detector):
     If the parameter should stay fixed, freeze it: `parameter.requires_grad_(False)`.
 
     ## When it stays silent
-    When an optimizer was built on a part of a model that was loaded or trained before (a new head on a known
+    When an optimizer that took part since this one was built holds it, and when an optimizer was built on a part of a model that was loaded or trained before (a new head on a known
     body), when the parameter is moved by hand, as EMA copies are, and when it belongs to a network that only
     measures (a perceptual loss) or gives targets (a copy of the trained one).
     """
@@ -63,6 +64,8 @@ class ParameterWithoutOptimizer(Detector):
         self._reached: set[int] = set()
         self._recent: set[int] = set()  # reached in the step that is going on
         self._stepped = False
+        self._built: dict[int, int] = {}  # optimizer -> step of the run
+        self._last: dict[int, int] = {}  # ... and its own last one
         self._loose: dict[int, tuple[int, int, int]] = {}  # key -> value, last step it was seen, sightings
         self._told: set[int] = set()
 
@@ -76,8 +79,10 @@ class ParameterWithoutOptimizer(Detector):
                 self._calls[event.model] = [*self._calls.get(event.model, [])[:7], event.source]
         elif isinstance(event, OptimizerBuilt):
             self._frozen_before.clear()
+            self._built.setdefault(event.optimizer, event.step)
         elif isinstance(event, OptimizerStep):
             self._stepped = True
+            self._last[event.optimizer] = event.step
         elif isinstance(event, GraphWalked):
             self._begin()
             self._reached.update(event.parameters)
@@ -94,8 +99,14 @@ class ParameterWithoutOptimizer(Detector):
 
     def _audit(self, event: Custody) -> Findings:
         orphans = []
+        gone = self._gone(event)
+        given_up = set()  # by an optimizer of an earlier phase, which still holds it
         trained = {link.model for link in event.links if link.owners}
-        for link in event.links:
+        for seen in event.links:
+            link = seen
+            if seen.owners and seen.key in self._frozen_before and gone.issuperset(seen.owners):
+                link = seen._replace(owners=())
+                given_up.add(seen.key)
             spot = (link.model, link.name)
             if not link.trainable:
                 self._frozen_before.add(link.key)
@@ -116,7 +127,7 @@ class ParameterWithoutOptimizer(Detector):
             verb = "gets gradients and is" if len(names) == 1 else "get gradients and are"
             yield self.finding(
                 event,
-                f"{parameters_of(names)} {verb} in no optimizer",
+                f"{parameters_of(names)} {verb} in no optimizer{' that steps' if given_up & {link.key for link in links} else ''}",
                 at=self._second() if what == _TWICE else None,
                 cause=what,
                 remedy=remedy,
@@ -124,6 +135,13 @@ class ParameterWithoutOptimizer(Detector):
                 **where(names),
                 parameters=len(names),
             )
+
+    def _gone(self, event: Custody) -> set[int]:
+        """Optimizers of an earlier phase: this one was built after their last step, long ago."""
+        built = self._built.get(event.optimizer, event.step)
+        if event.step - built < LONG:
+            return set()
+        return {key for key, last in self._last.items() if last <= built and key != event.optimizer}
 
     def _is_copy(self, link: Link, trained: set[int]) -> bool:
         """A teacher, or a network whose output is a target: another of its kind is the one that is trained."""
@@ -138,7 +156,12 @@ class ParameterWithoutOptimizer(Detector):
         """Why it is in no optimizer, what to do, and how sure that is."""
         seen = self._sightings[link.model, link.name]
         known = link.loaded or link.trained
-        unused = [(key, home) for key, home in event.strangers if key not in self._recent]
+        given = self.fact(Optimizers).held(event.optimizer)
+        unused = [  # an engine may have put in something of its own since, such as a flat copy
+            (key, home)
+            for key, home in event.strangers
+            if key not in self._recent and (key in given or not given)
+        ]
         lost = [home for key, home in unused if home == 0 or key not in self._reached]
         rebuild = "build the optimizer after the model was changed, or call `optimizer.add_param_group`"
         if seen >= CERTAIN:

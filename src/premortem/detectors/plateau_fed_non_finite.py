@@ -1,6 +1,8 @@
 import math
 
+from premortem.derived.certificate import birth, evidence
 from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
+from premortem.detectors.shared.computed import Computed
 from premortem.events import Backward, Event, SchedulerStep
 
 
@@ -25,6 +27,7 @@ class PlateauFedNonFinite(Detector):
     card = Card("PM206", "plateau-fed-non-finite", "scheduler", Severity.ERROR).explaining(
         "updates-too-small", "scheduler-past-horizon"
     )
+    uses = (Computed,)
     listens = (Backward, SchedulerStep)
 
     def __init__(self) -> None:
@@ -36,11 +39,14 @@ class PlateauFedNonFinite(Detector):
                 self._training_is_finite = math.isfinite(event.value)
         elif isinstance(event, SchedulerStep) and event.metric is not None and math.isnan(event.metric):
             if self._training_is_finite and self.times(event.scheduler) == TWICE:
+                origin = self.fact(Computed).after(event.step)
                 yield self.finding(
                     event,
-                    f"ReduceLROnPlateau was fed NaN {TWICE} times; the rate is {event.after:.3g}",
+                    f"ReduceLROnPlateau was fed NaN {TWICE} times; the rate is {event.after:.3g}{birth(origin)}",
                     cause="NaN counts as a bad epoch, so the rate is cut although nothing got worse.",
                     remedy="Find out why the metric is NaN (an empty set, 0/0), and skip scheduler.step for it.",
                     rate=event.after,
                     calls=event.count,
+                    at=origin.at if origin is not None else event.at,
+                    **evidence(origin),
                 )

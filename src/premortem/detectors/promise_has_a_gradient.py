@@ -17,7 +17,7 @@ class PromiseHasAGradient(Detector):
 
     ## How it is measured
     In audited steps the graph of the loss's target is read: a number, plus a factor times the output of a model, with that
-    output's graph.
+    output's graph. What it is compared with is an output, too: in a differential equation it is a slope.
     """
 
     card = Card("PM147", "promise-has-a-gradient", "grad-flow", Severity.ERROR)

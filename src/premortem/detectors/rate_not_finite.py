@@ -1,7 +1,7 @@
 from premortem.derived.certificate import birth, evidence
 from premortem.detectors.base import NOT_FINITE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.computed import Computed
-from premortem.events import Event, OptimizerStep, SchedulerStep, Site
+from premortem.events import Event, NonFinite, OptimizerStep, RunEnded, SchedulerStep, Site
 
 
 class RateNotFinite(Detector):
@@ -26,20 +26,26 @@ class RateNotFinite(Detector):
         *NOT_FINITE, "non-finite-training", "weights-stay-non-finite", "overflow", "updates-too-large"
     )
     uses = (Computed,)
-    listens = (OptimizerStep, SchedulerStep)
+    listens = (OptimizerStep, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._scheduled: Site | None = None  # where a scheduler was stepped last
+        self._first: tuple[OptimizerStep, float] | None = None  # what made it is not known yet
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, SchedulerStep):
             self._scheduled = event.at
-        elif isinstance(event, OptimizerStep):
-            if event.broken_rate is not None:
-                yield self._found(event, event.broken_rate)
+        elif self._first is not None:  # the next one was computed under the microscope
+            seen = isinstance(event, OptimizerStep) and event.broken_rate is not None
+            yield self._found(*self._first, self.fact(Computed).after(event.step - 1) if seen else None)
+        elif isinstance(event, OptimizerStep) and event.broken_rate is not None:
+            origin = self.fact(Computed).after(event.step - 1)
+            if origin is not None:
+                yield self._found(event, event.broken_rate, origin)
+            else:
+                self._first = (event, event.broken_rate)
 
-    def _found(self, event: OptimizerStep, rate: float) -> Finding:
-        origin = self.fact(Computed).after(event.step - 1)
+    def _found(self, event: OptimizerStep, rate: float, origin: NonFinite | None) -> Finding:
         by_scheduler = None if event.rate_at is not None else self._scheduled
         return self.last_word(
             event,

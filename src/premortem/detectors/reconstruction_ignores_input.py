@@ -1,3 +1,4 @@
+import math
 from collections import deque
 from statistics import median
 
@@ -47,7 +48,8 @@ class ReconstructionIgnoresInput(Detector):
             if event.grad and event.input_spread is not None and event.target_spread:
                 self._calls += 1
                 self._last, self._fresh = event, True
-                self._shares.append(event.input_spread / event.target_spread)
+                share = event.input_spread / event.target_spread
+                self._shares.append(share if math.isfinite(share) else 1.0)  # broken numbers are not alike
         elif isinstance(event, Backward):
             self._terms += self._fresh and event.root == "Add"
             self._fresh = False

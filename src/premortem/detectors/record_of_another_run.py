@@ -27,24 +27,32 @@ class RecordOfAnotherRun(Detector):
     Start the record anew when the data or the metric has changed, and save the last weights in any case.
 
     ## When it stays silent
-    When something was saved since, when the first score after loading is near the record (a run that was resumed and did not
+    When something was saved since that has another record, when the first score after loading is near the record (a run that was resumed and did not
     get better), and when no score of that name is printed.
     """
 
-    card = Card("PM348", "record-of-another-run", "checkpoint", Severity.WARNING)
+    card = Card("PM348", "record-of-another-run", "checkpoint", Severity.WARNING).explaining(
+        "trained-weights-replaced"
+    )
     listens = (FileLoaded, CheckpointSaved, LogLine, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._file: FileLoaded | None = None
         self._steps = 0
+        self._saved = False
         self._printed: dict[str, list[float]] = {}
+        self._beside: dict[str, set[str]] = {}  # words that stand beside a metric: `val` of val_mse
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, FileLoaded):
             if event.step == 0 and any(words(name) & RECORDS for name, _ in event.records):
                 self._file = event
         elif isinstance(event, CheckpointSaved):
-            self.over = self._file is not None
+            self._saved = True
+            # A save that still has the record of the file is none of something better.
+            self.over = self._file is not None and not set(self._file.records) & {
+                (name, value) for name, value in event.records if words(name) & RECORDS
+            }
         elif isinstance(event, OptimizerStep):
             self._steps += 1
         elif isinstance(event, LogLine):
@@ -52,6 +60,8 @@ class RecordOfAnotherRun(Detector):
                 for name in names & (HIGHER | LOWER):
                     if not names & (TRAINED | RECORDS):
                         self._printed.setdefault(name, []).append(value)
+                        for word in names - {name}:
+                            self._beside.setdefault(word, set()).add(name)
         elif isinstance(event, RunEnded) and self._file is not None and self._steps and not event.cut_off:
             yield from self._judge(event, self._file)
 
@@ -60,7 +70,11 @@ class RecordOfAnotherRun(Detector):
             named = words(name)
             if not named & RECORDS:
                 continue
-            for metric in named & (HIGHER | LOWER):
+            metrics = named & (HIGHER | LOWER)
+            if not metrics:  # best_val, where val_mse is all that is printed of it
+                meant = {metric for word in named - RECORDS for metric in self._beside.get(word, ())}
+                metrics = frozenset(meant) if len(meant) == 1 else frozenset()
+            for metric in metrics:
                 seen = self._printed.get(metric, [])
                 if len(seen) >= _FEWEST and far(record, seen, higher=metric in HIGHER):
                     best = max(seen) if metric in HIGHER else min(seen)
@@ -68,7 +82,7 @@ class RecordOfAnotherRun(Detector):
                     self.over = True
                     yield self.finding(
                         event,
-                        f"nothing was saved: `{name}` of `{path}` is {record:.4g}, and the best {metric} of this run is {best:.4g}",
+                        f"{'no evaluation came near the loaded record' if self._saved else 'nothing was saved'}: `{name}` of `{path}` is {record:.4g}, and the best {metric} of this run is {best:.4g}",
                         cause=f"The record came from the file, and none of {len(seen)} evaluations came near it, the first one "
                         f"({seen[0]:.4g}) included: it is that of another run, another dataset or another metric.",
                         remedy="Start the record anew, and save the last weights in any case.",

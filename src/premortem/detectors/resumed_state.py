@@ -45,15 +45,17 @@ class ScheduleRestarts(OfResumed):
 
     def __init__(self) -> None:
         self._agrees: Resumed | None = None  # so far: the rate of its first step may be met by chance
+        self._moved = False
 
     def observe(self, event: Resumed | SchedulerStep) -> Findings:
         if isinstance(event, Resumed):
-            self._agrees = event
+            self._agrees, self._moved = event, False
             yield from super().observe(event)
         elif self._agrees is not None and event.optimizer == self._agrees.optimizer:
             resumed, self._agrees = self._agrees, None
             # Its first move takes it away from the rate that was restored: it does not know how far the run is.
-            if event.position <= _BEGINNING and event.after > _JUMP * event.before > 0:
+            self._moved = event.position <= _BEGINNING and event.after > _JUMP * event.before > 0
+            if self._moved:
                 own = tuple(s._replace(rate=event.after) for s in resumed.schedules)
                 yield from super().observe(replace(resumed, schedules=own))
 
@@ -62,12 +64,13 @@ class ScheduleRestarts(OfResumed):
         if counter is None or event.by_hand:
             return None
         begun = [s for s in event.schedules if not s.other_kind and s.position <= _BEGINNING]
-        late = next((s for s in begun if jumped(event) or must_be_off(s) or disagrees(s, event)), None)
+        off = (s for s in begun if jumped(event) or must_be_off(s) or disagrees(s, event, self._moved))
+        late = next(off, None)
         if late is None:
             return None
         now, then, saved = largest(event.rates), largest(event.saved_rates), late.saved_position
         rates = f"the rate is {now:.3g}, it was {then:.3g}" if jumped(event) else "it repeats its first rates"
-        if not jumped(event) and disagrees(late, event):
+        if not jumped(event) and disagrees(late, event, self._moved):
             rates = f"there its rate is {late.rate:.3g}, and the one that was restored is {now:.3g}"
         held = f"The file holds it at position {saved}" if saved is not None else "The file does not hold it"
         return self.about(
@@ -270,15 +273,17 @@ def must_be_off(schedule: Schedule) -> bool:
     return behind and same and schedule.kind not in _RELATIVE
 
 
-def disagrees(schedule: Schedule, event: Resumed) -> bool:
-    """The rate is that of the file, and not the one that the schedule has where it stands: its next step takes it away."""
+def disagrees(schedule: Schedule, event: Resumed, moved: bool) -> bool:
+    """The rate is that of the file, and not the one that the schedule has where it stands: its next step takes it away.
+
+    Where the file holds a schedule, this may be another one, for a second phase, until it has `moved` the rate to its own."""
     now, own = largest(event.rates), schedule.rate
     if (
         own is None
         or own <= 0
         or not now > 0
         or schedule.kind in _RELATIVE
-        or schedule.saved_position is not None
+        or (schedule.saved_position is not None and not moved)
     ):
         return False
     return max(now / own, own / now) > _DISAGREES

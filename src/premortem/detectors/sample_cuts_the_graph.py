@@ -22,7 +22,8 @@ class SampleCutsTheGraph(Detector):
     for its probability, as policies do.
 
     ## When it stays silent
-    Outside of models, under `no_grad`, and in scripts that call `log_prob`.
+    Outside of models, under `no_grad`, in scripts that call `log_prob`, and where a model hands out what it drew and gives it to none of its layers: an
+    action, whose probability may be written out by hand.
     """
 
     card = Card("PM153", "sample-cuts-the-graph", "grad-flow", Severity.WARNING).explaining(

@@ -7,6 +7,7 @@ from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, Sta
 
 SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
 BOUNDED = frozenset({"tanh", "sigmoid"})
+NOT_ONE = 0.05  # soft labels of a row sum to one, but for smoothing and rounding
 WORSE = 10.0  # times the loss of guessing: sure of the wrong answer, before anything was learnt
 
 
@@ -87,6 +88,8 @@ class SaturatedActivations(Detector):
             return
         if event.reduction != "mean" or not math.isfinite(event.value):
             return
+        if event.target_sum_error is not None and event.target_sum_error > NOT_ONE:
+            return  # counts: guessing scores as many times more as a row sums up to
         relative = event.value / math.log(classes)
         self._losses.add(relative)
         if len(self._began) < 5:

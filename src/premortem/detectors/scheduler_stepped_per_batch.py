@@ -1,8 +1,13 @@
+import re
+
 from premortem.detectors.base import FADING, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.schedules import LOW, OWN, Schedule, Schedules
-from premortem.events import Event, RunEnded
+from premortem.events import Event, FilesRead, RunEnded, Variable
 
+# What a setting is called that counts steps.
+_STEPS = frozenset({"step", "steps", "iter", "iters", "iteration", "iterations", "updates"})
+_NEAR = 1.1  # times the call at which the rate was gone: how long the schedule may be
 # Made to be stepped per batch, or to come back from a low rate again and again.
 CYCLIC = frozenset({"OneCycleLR", "CyclicLR", "CosineAnnealingWarmRestarts", "SWALR"})
 
@@ -24,7 +29,8 @@ class SchedulerSteppedPerBatch(Detector):
 
     ## When it stays silent
     Schedules whose length fits the number of batches, warm-ups, OneCycleLR, CyclicLR, warm restarts, a
-    position given as `step(epoch + i / n)`, and a rate that becomes small only near the end of the run.
+    position given as `step(epoch + i / n)`, and a rate that becomes small only near the end of the run. When a setting in a file that
+    the script reads says how many steps the schedule has: it is too short then, and counts no epochs.
     """
 
     card = Card("PM201", "scheduler-stepped-per-batch", "scheduler", Severity.ERROR).explaining(
@@ -37,9 +43,14 @@ class SchedulerSteppedPerBatch(Detector):
         "plateau-wrong-mode",
     )
     uses = (Epochs, Schedules)
-    listens = (*Epochs.LISTENS, RunEnded)
+    listens = (*Epochs.LISTENS, FilesRead, RunEnded)
+
+    def __init__(self) -> None:
+        self._settings: tuple[Variable, ...] = ()
 
     def observe(self, event: Event) -> Findings:
+        if isinstance(event, FilesRead):
+            self._settings = event.settings
         epochs, schedules = self.fact(Epochs), self.fact(Schedules)
         over = isinstance(event, RunEnded)
         known = {key: s for key, s in schedules.of.items() if s.built is not None and s.kind not in CYCLIC}
@@ -48,7 +59,7 @@ class SchedulerSteppedPerBatch(Detector):
                 continue
             passed = epochs.between(schedule.first_step - 1, schedule.last_step)
             used = consumed(schedule, passed, epochs.planned, over=over)
-            if used:
+            if used and not any(says_its_steps(each, schedule) for each in self._settings):
                 self.once(key)
                 yield self._found(event, schedule, passed, used)
 
@@ -68,6 +79,14 @@ class SchedulerSteppedPerBatch(Detector):
             peak=schedule.peak,
             rate=schedule.rate,
         )
+
+
+def says_its_steps(setting: Variable, schedule: Schedule) -> bool:
+    """`decay_steps: 320`, of a schedule whose rate is gone by call 320."""
+    if not _STEPS & set(re.split(r"[^a-z]+", setting.name.lower())):
+        return False
+    number = int(setting.value)
+    return number == schedule.horizon or 0 <= number + 1 - (schedule.low_at or 0) <= (_NEAR - 1) * number
 
 
 def per_batch(schedule: Schedule) -> bool:

@@ -24,7 +24,7 @@ class StatisticsOfTheLastBatch(Detector):
     Every step has the same input (the batch is all there is), or the model is never used in eval mode.
     """
 
-    card = Card("PM310", "statistics-of-the-last-batch", "eval-mode", Severity.WARNING)
+    card = Card("PM310", "statistics-of-the-last-batch", "eval-stale", Severity.WARNING)
     uses = (Models,)
     listens = (ModelSeen, Forward)
 

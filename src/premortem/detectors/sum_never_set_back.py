@@ -22,7 +22,7 @@ class SumNeverSetBack(Detector):
 
     ## When it stays silent
     When it is set back anywhere in the outer loop, when only a part of a list is printed (`losses[-100:]`), and for means over all passes
-    in lines without an epoch or a metric.
+    in lines without an epoch or a metric, or that say so (`cumulative`, `prequential`, `so far`).
     """
 
     card = Card("PM372", "sum-never-set-back", "eval-stale", Severity.WARNING, subject="name")

@@ -12,6 +12,7 @@ _RATIO = 5.0  # between the sizes of the inputs: augmentation and another split 
 _SHIFT = 4.0  # in standard deviations of the training inputs: batches of one set differ by a fraction of one
 _SPREAD = 2.0  # between the deviations, where one side has no negative number, and the other half of them
 _NEGATIVE = -0.5  # in deviations: how far below 0 standardised data goes at least
+_NEAR = 1.25  # times as large: batches of one set differ by that
 _SAMPLES = 16  # in a batch, whose mean then is known to a quarter of a deviation
 _FORWARDS = 8  # of a model that was loaded for its evaluation, which may come once
 _KEPT = 64  # batches that are remembered, so that the last epoch is what is compared
@@ -31,6 +32,9 @@ class Inputs:
         if low is not None:
             self.lows.append(low)
         del self.means[:-_KEPT], self.stds[:-_KEPT], self.lows[:-_KEPT]
+
+    def sizes(self) -> list[float]:
+        return [math.hypot(mean, std) for mean, std in zip(self.means, self.stds, strict=True)]
 
     def pooled(self) -> tuple[float, float]:
         """Mean and standard deviation of all together."""
@@ -204,9 +208,21 @@ class TrainAndEvalInputsDiffer(Detector):
             return
 
 
+def _meet(first: list[float], second: list[float]) -> bool:
+    """Whether a tenth of the batches of each are as large as those of the other."""
+    return all(
+        sum(min(others) / _NEAR <= size <= max(others) * _NEAR for size in sizes)
+        >= max(1.0, 0.1 * len(sizes))
+        for sizes, others in ((first, second), (second, first))
+    )
+
+
 def differs(known: Inputs, given: Inputs) -> str:
     (mean, std), (other, spread) = known.pooled(), given.pooled()
     size, new = math.hypot(mean, std), math.hypot(other, spread)
+    # Preprocessing changes every batch: where some batches of the one are as those of the other, rare samples make the difference.
+    if _meet(known.sizes(), given.sizes()):
+        return ""
     if size > 0 and new > 0:
         if new > _RATIO * size:
             return f"{new / size:.3g} times as large"

@@ -1,6 +1,6 @@
 import math
 from collections import deque
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from premortem.derived.failures import TrainingFailed
@@ -31,7 +31,7 @@ class UnscaledTargets(Detector):
     predictions back for display; or set the last bias to the mean of the targets.
 
     ## When it stays silent
-    Targets of any size that the predictions do reach.
+    Targets of any size that the predictions do reach; a few samples whose targets are far larger than all others.
     """
 
     card = Card("PM432", "unscaled-targets", "data-scale", Severity.WARNING).explaining(
@@ -80,8 +80,10 @@ class UnscaledTargets(Detector):
         return self.fact(Courses).trained[site].chance
 
     def _broke(self, event: Event) -> Findings:
-        for site in self._seen:
-            if self._targets(site).size > 2 * _LARGE:
+        for site, seen in self._seen.items():
+            # A few samples that are far out leave most batches small: not the scale of the targets is wrong then.
+            usual = median(math.hypot(target, spread) for target, _, spread in seen)
+            if min(usual, self._targets(site).size) > 2 * _LARGE:
                 yield self._compared_with(event, site, "and the training diverged", Severity.ERROR)
                 return
         for site, values in self._squares.items():

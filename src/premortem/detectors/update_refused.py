@@ -5,6 +5,7 @@ from premortem.cards import Card
 from premortem.derived.certificate import advice, birth, blame, certainty, known
 from premortem.derived.failures import climbing
 from premortem.detectors.base import Detector
+from premortem.detectors.shared.computed import Computed
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Event,
@@ -38,7 +39,7 @@ class UpdateRefused(Detector):
     """
 
     card = Card("PM447", "update-refused", "numerics-nan", Severity.WARNING)
-    uses = (Models,)
+    uses = (Models, Computed)
     listens = (NonFinite, OptimizerStep, ScalerUpdate, StepRefused)
 
     def __init__(self) -> None:
@@ -62,9 +63,15 @@ class UpdateRefused(Detector):
             self.over = True
             yield self._left_out(event, event.loss)
 
+    def _known(self) -> NonFinite | None:
+        """What broke the step; of data, the operation of the script's that made them so, where one was seen to."""
+        if not known(self._origin) or self._origin is None:
+            return None
+        return self.fact(Computed).explains(self._origin) or self._origin
+
     def _left_out(self, event: ScalerUpdate, loss: float) -> Finding:
         """By a gradient scaler, which cannot help here."""
-        origin = self._origin if known(self._origin) else None
+        origin = self._known()
         where = batches(event.batches)
         return self.finding(
             event,
@@ -86,7 +93,7 @@ class UpdateRefused(Detector):
             if event.reason == "gradient"
             else "the optimizer would have made numbers that are not finite from gradients that were"
         )
-        origin = self._origin if known(self._origin) else None
+        origin = self._known()
         where = f",{batches(event.batches)}" if event.batches is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
         told = blame(origin)

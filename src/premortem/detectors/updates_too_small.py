@@ -37,10 +37,11 @@ class UpdatesTooSmall(Detector):
             if not stands_still(motion):
                 continue
             together = motion.steps * motion.largest
+            at_most = f"{together:.1%}" if together >= 0.001 else f"{together:.1e} of their size"
             yield self.finding(
                 event,
                 f"an update is at most {motion.largest:.1e} of the weights: {motion.steps} steps moved them by less "
-                f"than {together:.1%}" + ("" if motion.hopeless else ", and the loss did not fall"),
+                f"than {at_most}" + ("" if motion.hopeless else ", and the loss did not fall"),
                 cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
                 remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
                 at=self.fact(Optimizers).at(key),

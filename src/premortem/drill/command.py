@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, needs_torch, starting_a_script
+from premortem.command_line import Parser, formatted, limited, needs_torch, starting_a_script
 
 
 def parser() -> Parser:
@@ -17,7 +17,7 @@ def parser() -> Parser:
     add = made.add_argument
     add("--only", action="append", metavar="NAMES", help="only these mutants, with commas")
     add("--steps", type=int, metavar="N", help="optimizer steps of a run (default: 60 or 5 s; 0: all)")
-    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
+    limited(made, 300.0)
     add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: one per core)")
     add("--json", type=Path, metavar="FILE.json", help="write the score to this file")
     formatted(made)

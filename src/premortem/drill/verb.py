@@ -18,8 +18,7 @@ NOT_ALL = 1
 
 def run(options: argparse.Namespace, command: Command) -> int:
     """0 when each mutant that took effect was caught."""
-    if not command.target:
-        raise UsageError("which script? premortem drill train.py")
+    command.needs_a_script("drill")
     if options.steps is not None and options.steps < 0:
         raise UsageError("`--steps` counts optimizer steps; 0 is the whole run")
     if options.jobs is not None and options.jobs < 1:

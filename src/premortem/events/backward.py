@@ -1,27 +1,26 @@
 """Losses and backward passes."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from premortem.events.base import Event
+from premortem.events.base import Event, Site, event
 from premortem.events.data import Samples
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LossTested(Event):
     """The script asked whether a scalar with a graph is finite (`torch.isnan(loss)`). CPU only."""
 
     value: float
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Judged(Event):
     """A criterion of the script's own (a module without weights) gave a number while gradients were off. CPU only."""
 
     value: float
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LossCall(Event):
     """A loss function of torch.nn.functional was called (nn.CrossEntropyLoss etc. call those).
 
@@ -64,6 +63,9 @@ class LossCall(Event):
     identical: bool = False  # input and target are the same numbers, to the last bit, and not all one number
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
+    aside: bool = False  # gradients are on, and neither its input nor its target has a graph
+    # targets that are classes, of several places of a sequence, without those that are ignored
+    counted: int | None = None
     weights: tuple[float, ...] = ()  # of the classes, at the first calls of a line
     # padding_idx of an embedding with as many rows as there are classes, when rows of the model's input end in it and
     # no class weights were given
@@ -72,7 +74,7 @@ class LossCall(Event):
     padded: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Aligned(Event):
     """`ctc_loss` was called, with targets on the CPU."""
 
@@ -82,7 +84,7 @@ class Aligned(Event):
     classes: int
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LabelsWeighed(Event):
     """CPU: how much the inputs tell about the labels, measured without the model on the first few hundred
     different pairs; once for training and once for evaluation, and again when enough of them have come again."""
@@ -102,7 +104,7 @@ class LabelsWeighed(Event):
     mapped: float | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Backward(Event):
     """`loss.backward()` returned (or `autograd.backward`); `inside_step` for closures."""
 
@@ -124,7 +126,7 @@ class Backward(Event):
     grads_finite: bool | None = None  # of a sample of the parameters, right after backward (CPU, audit)
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class GradTaken(Event):
     """`torch.autograd.grad` was called: an attack, a penalty, an inner loop, an update by hand."""
 
@@ -159,7 +161,27 @@ class Pull(NamedTuple):
     size: float  # ... without their signs
 
 
-@dataclass(slots=True, kw_only=True)
+class Chosen(NamedTuple):
+    """The smallest or largest of numbers some of which were masked out, in a loss: of `rows` that have both kinds, in `wrong`
+    the filler beats all that counts."""
+
+    at: Site | None
+    op: str  # "min", "argmax", ...
+    rows: int
+    wrong: int
+
+
+class Handed(NamedTuple):
+    """How often a recurrent cell that a loss goes through was given a state that it had made itself, in this pass through time."""
+
+    at: Site | None
+    layer: str
+    kind: str  # "GRUCell"
+    cut: int  # without the graph that it was made with
+    kept: int  # with a graph
+
+
+@event
 class GraphWalked(Event):
     """Audit gear: the autograd graph from the loss down, before backward ran."""
 
@@ -180,6 +202,18 @@ class GraphWalked(Event):
     weighed_by_error: bool = False
     size: int = 0  # nodes in the graph
     pulls: tuple[Pull, ...] = ()
+    # a number without a graph is added to the loss, or to a part of it that is a number; and what it is, where the other terms are known
+    constant: bool = False
+    rest: float | None = None
+    # `autograd.grad` was called there without `create_graph`, and a term of the loss is a number that was computed of what it gave
+    plain_gradients: Site | None = None
+    plain_weights: Site | None = (
+        None  # weights were read there without their graph, and a term is a number that was computed of them
+    )
+    # what noise is multiplied with in it, where that is no deviation: the "logarithm" of one, or the "variance"; "" otherwise
+    misread: str = ""
+    chosen: tuple[Chosen, ...] = ()  # by line, in that line's first calls of the step
+    handed: tuple[Handed, ...] = ()
 
 
 class Operand(NamedTuple):
@@ -195,7 +229,7 @@ class Operand(NamedTuple):
         return f"{self.low:.4g}" if self.low == self.high else f"{self.low:.4g} … {self.high:.4g}"
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class NonFinite(Event):
     """A loss, a gradient or an update is not finite: the birth certificate of the first such value. On the CPU it is
     sent in the step in which it happens; on a GPU once the fault recurs under the microscope.
@@ -226,7 +260,7 @@ class NonFinite(Event):
     sure: bool = False  # ... or its operands were found in the graph: it is no echo of another one
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class NonFiniteLost(Event):
     """What was not finite on the way to the loss became finite again, so that all that arrived is: an overflow became 0 in a
     division, or the script itself replaced what is not finite."""
@@ -235,7 +269,7 @@ class NonFiniteLost(Event):
     by: str = "div"  # the operation that hid it
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class NonFiniteComputed(Event):
     """The script has made a number that is not finite, and has it in hand: numpy warns about it, or it was taken out of a tensor
     without a graph. Many of these are meant, so this explains a number that does harm, and is no fault by itself."""
@@ -243,7 +277,7 @@ class NonFiniteComputed(Event):
     origin: NonFinite
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Underflowed(Event):
     """Every gradient of a backward pass is exactly 0, and on the way an operation made nothing but 0 of numbers that are not 0:
     they are too small for their type."""
@@ -252,7 +286,7 @@ class Underflowed(Event):
     value: float  # of the loss
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class DecayLost(Event):
     """Numbers that a script averages by itself were multiplied by nearly 1, and rounding put nearly all of them back."""
 
@@ -261,7 +295,7 @@ class DecayLost(Event):
     share: float  # of the numbers, that are the same as before
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class WeightsBroken(Event):
     """A parameter is not finite, although neither the loss nor a gradient has shown it."""
 
@@ -270,7 +304,7 @@ class WeightsBroken(Event):
     origin: NonFinite | None = None  # how it came into being, where the microscope has seen it
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class BufferBroken(Event):
     """A buffer that forward passes write (the statistics of batch norm) holds a value that is not finite."""
 

@@ -1,7 +1,16 @@
 """What every event is, and the line of the user's code that caused it."""
 
+from __future__ import annotations
+
 from dataclasses import FrozenInstanceError, dataclass, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # known to type checkers alone
+
+    def dataclass_transform(**_: Any) -> Any:
+        return lambda decorator: decorator
 
 
 class Site(NamedTuple):
@@ -20,12 +29,31 @@ class Site(NamedTuple):
 seals = False
 
 
-@dataclass(slots=True, kw_only=True)
-class Event:
+Kind = TypeVar("Kind")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def event(kind: type[Kind]) -> type[Kind]:
+    """A kind of events. How they are shown and compared is written once, in `Event`: to make these for each kind takes as long
+    as all the rest of it, at the start of every run."""
+    return dataclass(slots=True, kw_only=True, repr=False, eq=False, match_args=False)(kind)
+
+
+@event
+class Event:  # noqa: PLW1641 - what it holds need not have a hash
     """Something that happened at `step`, caused by the user's line `at`."""
 
     step: int = 0
     at: Site | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in fields(self))})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [f.name for f in fields(self)]
+        return [getattr(self, name) for name in names] == [getattr(other, name) for name in names]
 
     def to_json(self) -> dict[str, Any]:
         return {"event": type(self).__name__, **{f.name: getattr(self, f.name) for f in fields(self)}}

@@ -1,9 +1,8 @@
 """The rows of a loss: what is compared with what, row by row."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from premortem.events.base import Event
+from premortem.events.base import Event, event
 
 
 class Strangers(NamedTuple):
@@ -30,7 +29,7 @@ class Promise(NamedTuple):
     same_state: bool = False  # the next value is that of the very state that is judged
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class RowsCompared(Event):
     """Audit gear: a loss of the training was looked at row by row (probes/compared_rows.py)."""
 
@@ -38,6 +37,9 @@ class RowsCompared(Event):
     rows: int
     # Shapes of the scores and of the targets whose rows come in different orders.
     turned: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    # Of a model of sequences of tokens: how many places behind the place that is scored its target stands in the input.
+    ahead: int | None = None
+    cut: int = 0  # ... and how many places of the output are not scored at all
     # In a symmetric matrix of similarities, what the row itself is in its own row: "rival", "answer", "twin" (the answer is the same row once more) or "".
     itself: str = ""
     alike: bool = False  # every row of all that the model was given is the same, and the targets differ
@@ -50,3 +52,10 @@ class RowsCompared(Event):
     )
     # Of a whole set with masks for its parts: a mask that is called validation or test, and how many of its rows are trained on.
     held_out: tuple[str, int] | None = None
+    # Of targets that are classes, (the answer, the target) and how often: of the scores that are compared with them, if the weights that made
+    # them in the first place were all read from a file,
+    answered: tuple[tuple[int, int, int], ...] = ()
+    model: str = ""  # whose they are
+    # ... and of another model, without gradients and as it was read from its file, that scores as many classes of the same rows.
+    guided: tuple[tuple[int, int, int], ...] = ()
+    guide: str = ""

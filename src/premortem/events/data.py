@@ -1,13 +1,12 @@
 """Data: loaders, epochs, batches, and randomness in them."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from premortem.events.base import Event
+from premortem.events.base import Event, event
 from premortem.profile.facts import Overlap, Profile, Unrelated
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LoaderBuilt(Event):
     loader: int
     samples: int | None  # len(dataset), None for iterable datasets
@@ -26,7 +25,39 @@ class LoaderBuilt(Event):
     part: tuple[int, int] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@event
+class LayoutRead(Event):
+    """CPU: pictures that a model was given, beside the same memory read with the channels last: how far neighbours are apart then, in units
+    of how far they are now."""
+
+    model: int
+    name: str
+    shape: tuple[int, ...]
+    across: float
+    down: float
+    seams: float = 0.0  # over the ends of rows, in units of right beside them: 1 if the rows go on there
+
+
+@event
+class OrderDrawn(Event):
+    """The first batch of a pass over a random sampler was drawn."""
+
+    loader: int
+    data: int  # the dataset, whichever loader reads it
+    first: int  # the same for the same samples in the same order
+
+
+@event
+class PartStarted(Event):
+    """CPU: a pass over a part of a dataset begins, of which other loaders have parts too."""
+
+    loader: int
+    rows: int
+    shared: dict[int, int]  # rows that the part of another loader has too, by that loader
+    weights: dict[int, int]  # of each trained model: the same number for the same weights
+
+
+@event
 class Blended(Event):
     """CPU, audit gear: what an interpolation made of whole numbers is cut to whole numbers again."""
 
@@ -54,7 +85,7 @@ class Samples(NamedTuple):
     indices: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SamplesBroken(Event):
     """A step was refused, and these samples held NaN or infinity as the loader handed them out."""
 
@@ -62,7 +93,7 @@ class SamplesBroken(Event):
     batch: int | None = None  # the last one that was drawn for the step, counted from 1 in its epoch
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class EpochStarted(Event):
     """A DataLoader was iterated. `content` is a cheap checksum of the dataset's own arrays, to see
     data that changes between epochs (None when there is nothing to look at)."""
@@ -72,7 +103,7 @@ class EpochStarted(Event):
     arrays: tuple[Array, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class BatchDrawn(Event):
     """`fingerprint` is a hash of sampled values of the whole batch (None off the CPU)."""
 
@@ -81,7 +112,7 @@ class BatchDrawn(Event):
     fingerprint: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class EpochEnded(Event):
     """The loader ran out (`complete`), or was left early, which shows when the next pass begins."""
 
@@ -91,21 +122,21 @@ class EpochEnded(Event):
     again: bool = False  # this iterator had run out before: a second loop over it gets nothing
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SlicesRestarted(Event):
     """Batches are slices of one large tensor, and an early one was used again after a later one."""
 
     array: Array
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Shuffled(Event):
     """`torch.randperm(size)`: often the order of a new epoch."""
 
     size: int
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class RandomRepeated(Event):
     """A random function of torch gave the very numbers it gave at this line the time before."""
 
@@ -116,7 +147,7 @@ class RandomRepeated(Event):
     explicit: bool = False  # from a generator that the script handed over
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class DataProfiled(Event):
     """What has flowed into the models so far (premortem.profile): emitted a few times, each time anew and whole."""
 
@@ -126,15 +157,15 @@ class DataProfiled(Event):
     relations: tuple[tuple[str, str, Unrelated], ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class PictureTurned(Event):
-    """CPU: a sample came again as the mirror image of what it was: with a mask that is as before (`alone`), or not."""
+    """CPU: a sample came again, and its picture or its mask is the mirror image of what it was: both alike, or one `alone`."""
 
     way: str
     alone: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LabelsPlaced(Event):
     """CPU: rows of a batch that were found among the samples it was made of, and those of them that have another label there."""
 

@@ -1,11 +1,9 @@
 """Evaluations: one phase without training between two that train."""
 
-from dataclasses import dataclass
-
-from premortem.events.base import Event
+from premortem.events.base import Event, event
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class EvaluationEnded(Event):
     """A run of forwards whose result was not trained on, between two training steps (or at the end).
 
@@ -33,9 +31,32 @@ class EvaluationEnded(Event):
     unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected
 
 
-@dataclass(slots=True, kw_only=True)
+@event
+class ScoreRecounted(Event):
+    """CPU: a pass over a loader of several batches without gradients, in which every batch was answered by scores of classes: how many
+    labels had the largest one."""
+
+    loader: int
+    right: int
+    of: int
+    batches: int
+    last: tuple[int, int]  # right, and all, of the last batch
+
+
+@event
 class WeightsSeen(Event):
     """A checksum of (samples of) a model's parameters, taken when it was called for evaluation."""
 
     model: int
     checksum: int
+
+
+@event
+class MetricCounted(Event):
+    """A pass over a loader begins: a metric of torchmetrics that holds something."""
+
+    metric: int
+    kind: str
+    loader: int
+    updates: int  # batches that are in it
+    computed: bool  # its value was asked for since the last of them

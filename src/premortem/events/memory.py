@@ -1,9 +1,9 @@
 """Memory: when it runs out, and what was done about it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
-from premortem.events.base import Event, Site
+from premortem.events.base import Event, Site, event
 
 OUT_OF_MEMORY = "OutOfMemoryError"  # torch's class for it, as `RunEnded.error` names it
 
@@ -18,7 +18,7 @@ class Kept(NamedTuple):
     at: Site | None = None  # the line at which it grows
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class OutOfMemory(Event):
     """`torch.OutOfMemoryError` was raised. Sizes are bytes; what is unknown is None or empty."""
 
@@ -38,7 +38,7 @@ class OutOfMemory(Event):
     unsplit: str = ""  # why the batch was not run in parts, when that was tried
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class BatchSplit(Event):
     """A batch did not fit and was, or from now on is, run in parts, with the same gradients."""
 

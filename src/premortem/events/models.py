@@ -1,9 +1,8 @@
 """Models: what is called, and what each layer does."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from premortem.events.base import Event, Site
+from premortem.events.base import Event, Site, event
 
 
 class Parameter(NamedTuple):
@@ -54,7 +53,7 @@ class Hasty(NamedTuple):
     momentum: float
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class ModelSeen(Event):
     """A module was called by the user's code (not by another module) for the first time."""
 
@@ -73,7 +72,7 @@ class ModelSeen(Event):
     writes: int = 0  # to its parameters so far, all together: as many as another of its kind has had when both are as they were built
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Forward(Event):
     """A root module was called."""
 
@@ -87,6 +86,7 @@ class Forward(Event):
     same_object: bool = False  # the very tensor object of the previous call, unchanged
     window: bool = False  # the input is a view of a part of a larger tensor
     bare: bool = False  # no tensor argument at all: a generator that draws its own noise
+    noise: bool = False  # the first one is what torch drew before the first step (CPU)
     # of the first floating-point argument (CPU: now and then in training, at first in each evaluation)
     input_mean: float | None = None
     input_std: float | None = None
@@ -100,7 +100,7 @@ class Forward(Event):
     unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LayerStats(Event):
     """Audit gear: one leaf module or activation during a training or evaluation forward."""
 
@@ -127,9 +127,11 @@ class LayerStats(Event):
     probability: float = 0.0  # dropout's p
     twins: float = 0.0  # share of output units whose incoming weights equal another unit's
     half: bool = False  # the output is in float16
+    off: bool = False  # gradients were switched off for it
+    statistics: bool = False  # a batch norm that keeps running statistics
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Experimented(Event):
     """Audit gear: a model was run again, in eval mode, on inputs of which one thing was changed (probes/experiments.py).
 
@@ -156,10 +158,11 @@ class Experimented(Event):
     ] = ()  # of these, what `forward` cannot do without, in a model that never asks for its mode
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class PaddingMask(Event):
     """Audit gear: an attention with a padding mask, and what stands at the places that it shows and hides in the model's own
-    input: tokens, or rows of features that are all zero (`empty`: all that are shown; `full`: none that is hidden)."""
+    input: tokens, or rows of features that are all zero (`empty`: all that are shown; `full`: none that is hidden).
+    `by` says how it was masked: "key_padding_mask" or "softmax" (by hand)."""
 
     shown: int
     masked: int
@@ -167,9 +170,10 @@ class PaddingMask(Event):
     masked_values: int
     empty: bool = False
     full: bool = False
+    by: str = "key_padding_mask"
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class StateCarried(Event):
     """Audit gear: a model that is asked the same twice answers differently, because of what it keeps in plain attributes, a row
     for each sample; and at its next training call they were still as the batch before had left them."""
@@ -181,7 +185,7 @@ class StateCarried(Event):
     batched: bool  # a loader made the rows, and each has a target
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Reshaped(Event):
     """Audit gear: `view`/`reshape`, called by the user's own code, whose target is a permutation of the
     source's sizes, or that makes the first size out of what was the second, or joins dimensions that are no neighbours (`mixes`). Also sent (with
@@ -204,7 +208,7 @@ class Passed(NamedTuple):
     at: Site | None = None  # of operations: the user's line
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class ShapesMet(Event):
     """The run is over because shapes did not fit: how they came about. `at` is the user's line that failed."""
 
@@ -218,7 +222,7 @@ class ShapesMet(Event):
     names: tuple[tuple[str, tuple[int, ...]], ...] = ()  # tensors that the failing line names
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Softmaxed(Event):
     """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one, or over a dimension
     with a single entry; and then of all others at that line, which may have had one by chance."""
@@ -230,7 +234,7 @@ class Softmaxed(Event):
     inside: bool  # called inside a model
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Rounded(Event):
     """Audit gear: numbers so large for a 16-bit type that neighbouring ones lie `spacing` apart.
 
@@ -243,7 +247,7 @@ class Rounded(Event):
     spacing: float
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SequenceLayer(Event):
     """Audit gear: a layer made for (time, batch, features) ran in training on a 3-D input."""
 
@@ -253,7 +257,7 @@ class SequenceLayer(Event):
     shape: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Detached(Event):
     """Audit gear: a tensor with a graph lost it (`op`: detach, data, numpy, item, tolist, tensor, argmax,
     comparison, ...), or went through an operation without a derivative (round, sign), inside the user's
@@ -265,7 +269,7 @@ class Detached(Event):
     inside: bool = False  # inside a model's forward, so that it is no mere bookkeeping
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Masked(Event):
     """Audit gear: a function replaced non-finite values (`nan_to_num`), `count` of `total`."""
 
@@ -277,7 +281,7 @@ class Masked(Event):
     origin: str = ""  # what bore them, when the graph tells: "the logarithm of 0"
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class CopyFollowed(Event):
     """CPU, audit gear: a copy of a model that is trained, around one step: which part of the way to the trained weights its update
     went, and which part of the way from where it began is behind it."""
@@ -288,7 +292,7 @@ class CopyFollowed(Event):
     way: float
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SampleDrawn(Event):
     """Inside a model, `sample()` of a normal distribution whose mean or deviation has a graph; no sample was ever asked for its probability."""
 

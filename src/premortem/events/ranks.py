@@ -1,10 +1,9 @@
 """Many ranks: what they have, and where they part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from premortem.events.base import Event
+from premortem.events.base import Event, event
 
 BESIDE = -1  # an ordinary parameter beside others that are in pieces
 
@@ -55,7 +54,7 @@ class Digest(NamedTuple):
     copies: Sequence[int] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class RanksSeen(Event):
     """All ranks after the same step, side by side. Only the first rank hears of it."""
 
@@ -73,7 +72,7 @@ class CollectiveCall(NamedTuple):
     line: int
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class CollectivesApart(Event):
     """Ranks stand still in collectives that are not the same. Only the first rank hears of it."""
 
@@ -81,7 +80,7 @@ class CollectivesApart(Event):
     calls: Sequence[CollectiveCall]
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class ShuffleStarted(Event):
     """A pass over a loader with a shuffling DistributedSampler begins."""
 

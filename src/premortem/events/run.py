@@ -1,19 +1,19 @@
 """The run: its beginning and end, what it prints, its seeds."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
-from premortem.events.base import Event, Site
+from premortem.events.base import Event, Site, event
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class RunStarted(Event):
     argv: tuple[str, ...] = ()
     torch: str = ""
     device: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class RunEnded(Event):
     """The script is over. Detectors that need the whole run speak now.
 
@@ -32,7 +32,7 @@ class RunEnded(Event):
         return self.reason != "finished"
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LogLine(Event):
     """A line the script printed, with the numbers in it.
 
@@ -46,15 +46,16 @@ class LogLine(Event):
 
 
 class Variable(NamedTuple):
-    """A variable of the environment that is set, and that the script's own code asks for."""
+    """A variable of the environment that is set, or a setting in a file, and that the script's own code asks for."""
 
     name: str
     value: str  # a number or a switch
-    file: str
+    file: str  # where it is asked for; of a setting, where it stands
     line: int
+    of_rate: bool = False  # the script multiplies a learning rate by it
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class EnvironmentRead(Event):
     """What steers the script from its environment; emitted after its first step, and at the end when there is more."""
 
@@ -88,39 +89,41 @@ class Switch(NamedTuple):
     used: Site
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class FilesRead(Event):
     """What the script has read from the disk; emitted after its first step, and at the end when more was read since."""
 
     files: tuple[FileFacts, ...]
     switches: tuple[Switch, ...] = ()
+    settings: tuple[Variable, ...] = ()  # numbers of configuration files that the script's code names
     encodings: tuple[str, ...] = ()  # that the script's code names, besides UTF-8
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Seeded(Event):
     """A global generator was seeded (torch, numpy or random), or numpy's `default_rng(seed)` made one."""
 
     seed: int
     library: str = "torch"
     rewound: bool = False  # torch's had drawn from this seed before, exactly as far as at an earlier seeding
+    trained: bool = False  # ... and a training step was among those that drew from it since
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Autopsied(Event):
     """A step that failed was run again, by the run itself or by hand: what that proved, as `premortem replay --json` says it."""
 
     record: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Diagnosed(Event):
     """The script was run again with one thing changed at a time: what that showed, as `premortem why --json` says it."""
 
     record: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SumReported(Event):
     """A line printed the mean of what has been summed up since before the outermost loop around it: the source sets it back nowhere."""
 

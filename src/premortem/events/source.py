@@ -1,10 +1,9 @@
 """What the script's own files say: read by lint while the run trains, and sent as one event."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from premortem.cards import Card
-from premortem.events.base import Event, Site
+from premortem.events.base import Event, Site, event
 from premortem.findings import Patch
 
 
@@ -36,7 +35,7 @@ class Argument(NamedTuple):
     names: tuple[str, ...]  # "score", then what it was assigned from: "val_acc"
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SourceRead(Event):
     """Sent once: the files of the script that were imported, as lint's reader sees them."""
 
@@ -45,7 +44,7 @@ class SourceRead(Event):
     arguments: tuple[Argument, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class ResultDropped(Event):
     """A line that lint reports for throwing a new tensor away was run: `changed` if the new tensor is not as the old one."""
 
@@ -53,10 +52,12 @@ class ResultDropped(Event):
     changed: str  # "its shape", "its values", ...; "" when nothing differs
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class HabitSeen(Event):
     """A loop on the stack measures, keeps or leaves in a way that its source alone shows (probes/loop_habits.py)."""
 
     kind: str  # "left at once", "last batch", "batches for samples", "patience", "chosen"
     name: str
     other: str = ""
+    # "patience": the counter and the record; "chosen": both results and the record; sent again at evaluations at which they have changed
+    values: tuple[float, ...] = ()

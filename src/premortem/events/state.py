@@ -1,12 +1,11 @@
 """State: checkpoints, what is loaded and saved, and where it is kept."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from premortem.events.base import Event
+from premortem.events.base import Event, Site, event
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class StateLoaded(Event):
     """`load_state_dict` of a module or an optimizer returned (or raised, with `error`)."""
 
@@ -36,7 +35,7 @@ class StateLoaded(Event):
     error: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class FileLoaded(Event):
     """`torch.load` returned. `optimizer_entries` is set when the file holds an optimizer's state."""
 
@@ -49,7 +48,7 @@ class FileLoaded(Event):
     tensors: int = 0  # in it, and in the state dicts it holds
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class CheckpointSaved(Event):
     path: str
     bytes: int | None
@@ -58,6 +57,22 @@ class CheckpointSaved(Event):
     current: bool | None = (
         None  # it holds the weights that the model has now; None when there is no such model
     )
+    records: tuple[tuple[str, float], ...] = ()  # numbers in it ("best_acc", 0.93)
+
+
+@event
+class WeightsReplaced(Event):
+    """Weights that steps had been made on were replaced by those of a file from before this run, and are still as they were
+    loaded. `at` is the `load_state_dict`, `step` the last one before it; emitted at the end."""
+
+    model: int
+    name: str
+    path: str
+    written: float  # when the file was, in seconds since 1970
+    parameters: tuple[int, ...]  # keys of (some of) the trained ones
+    saved_by: Site | None  # the line of the script that would write this file
+    called: bool  # a model was called between the last step and the load
+    kept: bool  # weights of this run may lie in another file, or in memory
 
 
 class Schedule(NamedTuple):
@@ -82,7 +97,7 @@ class Setting(NamedTuple):
     group: int
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Resumed(Event):
     """The first step of an optimizer after weights were loaded from a file of an earlier run that holds more than
     weights: what of it arrived. `at` is the line that read the file."""
@@ -93,6 +108,8 @@ class Resumed(Event):
     parameters: int  # that it holds
     restored: bool  # its state was loaded since the file was read
     entries: int  # parameters with optimizer state in the file
+    saved_steps: int = 0  # that the optimizer of the file has made; 0 where it does not count them
+    saved_settings: tuple[tuple[str, int], ...] = ()  # in the file: ("batch_size", 32)
     counters: tuple[tuple[str, int], ...] = ()  # in the file: ("epoch", 12)
     reached: tuple[tuple[str, int], ...] = ()  # counters of the loops that are running now, outermost first
     # variables of the script that hold a counter of the file or the number after it, and whether the script uses
@@ -116,7 +133,7 @@ class Misplaced(NamedTuple):
     now: str
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class StateMisplaced(Event):
     """Before the first step with a loaded optimizer state: it is not that of the parameters it was put to. `at` is
     the `load_state_dict`."""
@@ -130,7 +147,7 @@ class StateMisplaced(Event):
     )
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SaveChecked(Event):
     """A file or folder that the script saved was looked at. `at` is the line that saved it."""
 
@@ -145,7 +162,7 @@ class SaveChecked(Event):
     overwrote: bool = False  # a good file was at `path`, and is not there any more
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LoadChecked(Event):
     """A file or folder that the script loaded is not what was saved there. `at` is the line that loaded it."""
 
@@ -157,7 +174,7 @@ class LoadChecked(Event):
     raised: bool = False  # the load noticed it too
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class RoomShort(Event):
     """The disk was too full to save in the careful way."""
 
@@ -168,7 +185,7 @@ class RoomShort(Event):
     ours: tuple[str, ...] = ()  # what else of premortem's was removed to make room
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class StorageSeen(Event):
     """Where the script saves, and what becomes of that place when the machine goes."""
 
@@ -180,7 +197,7 @@ class StorageSeen(Event):
     mirrored: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class MirrorSeen(Event):
     """How a mirror is doing; emitted when it fails, and at the end when something is missing there."""
 
@@ -192,7 +209,7 @@ class MirrorSeen(Event):
     ended: bool = False  # the run is over
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class DeadlineMet(Event):
     """The time that the run was given is nearly over: it was saved, and will be stopped."""
 
@@ -202,7 +219,7 @@ class DeadlineMet(Event):
     mirrored: bool | None = None  # None: there is no mirror
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class AliasKept(Event):
     """A model was kept, when a record was broken, under a second name; and under both it is still being trained.
     `at` is the assignment."""
@@ -212,7 +229,7 @@ class AliasKept(Event):
     model: int
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class UnsavedStateUsed(Event):
     """The first call of a restored model is in eval mode, with buffers that no state dict holds, that differ from
     those of the model that was saved, and that were not written since. `at` is the `load_state_dict`."""
@@ -222,7 +239,7 @@ class UnsavedStateUsed(Event):
     buffers: tuple[str, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class InitialisedAgain(Event):
     """Between a load and the next step, a layer turned a flag of its own that no state dict holds, and wrote over weights that
     were loaded into it. `at` is where they were."""
@@ -235,7 +252,7 @@ class InitialisedAgain(Event):
     layers: int = 1  # to which this happened
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class LoadedWeightsChanged(Event):
     """The first training forward after a `load_state_dict`: weights that are no longer what was loaded."""
 

@@ -1,9 +1,9 @@
 """Updates: optimizers, clipping, schedulers, scalers."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
-from premortem.events.base import Event, Site
+from premortem.events.base import Event, Site, event
 
 
 class Group(NamedTuple):
@@ -12,9 +12,12 @@ class Group(NamedTuple):
     momentum: float
     parameters: tuple[int, ...]
     eps: float = 0.0  # what keeps an adaptive optimizer from dividing by 0; 0 when it has none
+    matrices: int = (
+        0  # of its parameters, those with two dimensions or more (weights; the others are biases and scales)
+    )
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class OptimizerBuilt(Event):
     """Also sent when a group is added later (`again`)."""
 
@@ -36,7 +39,7 @@ class OptimizerBuilt(Event):
         return none.union(*[group.parameters for group in self.groups])
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class ZeroGrad(Event):
     """Gradients were cleared through `zero_grad()` of an optimizer or a module.
 
@@ -49,7 +52,7 @@ class ZeroGrad(Event):
     by_hand: bool = False  # the weights were written since that gradient was made: it was used without a step
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Clip(Event):
     """Gradient clipping. `norm` is None while it is still on the device."""
 
@@ -60,7 +63,7 @@ class Clip(Event):
     empty: bool = False  # ... or there are none yet
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class OptimizerStep(Event):
     """An optimizer stepped, or the user's own code moved the weights ("by hand": optimizer 0)."""
 
@@ -90,6 +93,8 @@ class OptimizerStep(Event):
     )
     rate_at: Site | None = None  # ... and the line of the script that assigns rates, where there is only one
     stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
+    # of several groups only one has ever had another rate, and this line of the script writes it by its number; no line writes others
+    one_group: Site | None = None
     rested: int = 0  # steps like it since the last reported one, which were only counted
     # of several backward passes: the batches that were drawn for them, the first and the last, counted from 1 in their epoch
     batches: tuple[int, int] | None = None
@@ -132,7 +137,7 @@ class Link(NamedTuple):
     inward: float | None = None  # cosine between the change and the weights before: -1 straight to zero
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class Custody(Event):
     """Audit gear: the chain of custody of every parameter of the models in training."""
 
@@ -145,7 +150,21 @@ class Custody(Event):
     uphill: float | None = None  # cosine between the update and the gradient: -1 straight down, 1 straight up
 
 
-@dataclass(slots=True, kw_only=True)
+@event
+class HeldStillMoved(Event):
+    """Audit gear, CPU: entries of a weight whose gradient the script set to 0 after the backward pass, in two steps one after the other, and
+    that are elsewhere before the second than before the first."""
+
+    parameter: int
+    name: str
+    entries: int  # of a sample
+    moved: int
+    inward: float  # cosine between the change and the entries: -1 straight to zero
+    decay: float  # weight decay of its group
+    chosen: bool = True  # the same ones both times: none of them had its gradient in the other step
+
+
+@event
 class StepStats(Event):
     """Numbers of a finished step, read without waiting for the device, so one or two steps late."""
 
@@ -164,7 +183,7 @@ class StepStats(Event):
     share: float = 1.0
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class StepRefused(Event):
     """A step that was not made, because its update would not have been finite. Weights and state are as before."""
 
@@ -183,7 +202,7 @@ class StepRefused(Event):
     )
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SchedulerBuilt(Event):
     scheduler: int
     optimizer: int
@@ -194,7 +213,7 @@ class SchedulerBuilt(Event):
     parts: tuple[int, ...] = ()  # schedulers it steps itself (SequentialLR, ChainedScheduler, a wrapper)
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class SchedulerStep(Event):
     scheduler: int
     optimizer: int
@@ -211,7 +230,7 @@ class SchedulerStep(Event):
     parts: tuple[int, ...] = ()  # schedulers that it stepped itself during this call
 
 
-@dataclass(slots=True, kw_only=True)
+@event
 class ScalerUpdate(Event):
     """On a GPU it is emitted twice: at once without the scale, and with nothing but the scale when that has arrived."""
 

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from premortem.files.syntax import last_name
+
 _SAVES = frozenset(
     "save savez savez_compressed dump to_parquet to_pickle to_csv to_feather to_hdf write_bytes write_text save_file tofile "
     "save_to_disk write_table".split()
@@ -48,7 +50,7 @@ def kept(tree: ast.AST) -> list[Kept]:
     defined = definitions(tree)
     found = []
     for call in calls:
-        if called(call) not in _SAVES:
+        if last_name(call) not in _SAVES:
             continue
         parts = [*call.args, *(word.value for word in call.keywords)]
         if isinstance(call.func, ast.Attribute):
@@ -63,14 +65,9 @@ def kept(tree: ast.AST) -> list[Kept]:
     return found
 
 
-def called(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-
-
 def looked_up(call: ast.Call) -> Iterator[ast.expr]:
     """What a call asks for or loads."""
-    name = called(call)
+    name = last_name(call)
     if name in _ASKS | _LOADS:
         yield from call.args[:1]
         if isinstance(call.func, ast.Attribute):

@@ -7,9 +7,11 @@ path, `platform.platform()` with it, and some libraries when they are imported.
 
 import platform
 import shutil
+import subprocess
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 _FORGETTING = ("_filters_mutated", "_filters_mutated_lock_held")  # the second from Python 3.14 on
 
@@ -24,6 +26,36 @@ def operating_system() -> str:
 def program(name: str) -> str:
     """Where it lies; its bare name where it is not found. To be started by."""
     return shutil.which(name) or name
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """Their versions; nothing is imported."""
+    from importlib import metadata
+
+    found = {}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def answer_of(
+    words: Sequence[str], seconds: float, folder: Path | str | None = None, *, well: bool = False
+) -> str:
+    """What another program prints; "" where it cannot be started or takes longer. `well`: also where it fails."""
+    try:
+        done = subprocess.run(
+            [program(words[0]), *words[1:]],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=well,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout
 
 
 @contextmanager

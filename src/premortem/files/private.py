@@ -70,6 +70,12 @@ def _make(folder: Path) -> None:
             raise
 
 
+def keep_out_of_git(folder: Path) -> None:
+    """The way pytest and ruff do it: the folder ignores itself."""
+    with suppress(OSError), opened(folder / ".gitignore", "x") as file:  # there already, or not ours to write
+        file.write("*\n")
+
+
 def close_off(path: Path) -> None:
     """Removes the rights of others from a file, or from all of a folder, that a library has written.
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from premortem.amounts import scaled
+from premortem import amounts
 
 DEPTH = 100  # levels; what premortem writes has about ten
 TEXT = 64 << 20  # bytes of a file that is read at once, where its reader names no other limit
@@ -55,7 +55,8 @@ def read(path: str | os.PathLike[str], most: int = TEXT) -> bytes:
         data = file.read(most + 1) if size <= most else b""
         if size > most or len(data) > most:
             raise OSError(
-                errno.EFBIG, f"it has {_amount(max(size, len(data)))}, and at most {_amount(most)} are read"
+                errno.EFBIG,
+                f"it has {amounts.size(max(size, len(data)), digits=3)}, and at most {amounts.size(most, digits=3)} are read",
             )
         return data
 
@@ -117,8 +118,3 @@ def is_regular(path: str | os.PathLike[str]) -> bool:
         return stat.S_ISREG(Path(path).stat().st_mode)
     except (OSError, ValueError):
         return False
-
-
-def _amount(count: int) -> str:
-    number, unit = scaled(count)
-    return f"{number:.0f} {unit}" if number >= 10 or unit == "bytes" else f"{number:.1f} {unit}"

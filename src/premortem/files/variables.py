@@ -29,6 +29,8 @@ _NAMES = frozenset(
 )
 
 
+# How many processes a launcher has started, it says.
+PROCESSES = frozenset({"WORLD_SIZE", "SLURM_NTASKS", "SLURM_NPROCS"})
 _PLAIN = re.compile(
     r"[+-]?\d{1,8}(\.\d{1,8})?(e[+-]?\d{1,2})?|true|false|yes|no|on|off|debug|fast|quick|tiny|smoke",
     re.IGNORECASE,

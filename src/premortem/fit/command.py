@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, needs_torch, starting_a_script
+from premortem.command_line import Parser, formatted, limited, needs_torch, starting_a_script
 
 
 def parser() -> Parser:
@@ -25,12 +25,7 @@ def parser() -> Parser:
     add("--picture", type=Path, metavar="FILE.svg", help="draw the memory over two steps")
     add("--quick", action="store_true", help="only the prediction: no largest batch, no advice")
     add("--measure", action="store_true", help="where there is a GPU: run it for real too, and compare")
-    add(
-        "--seconds",
-        type=float,
-        metavar="S",
-        help="for everything (default: 60; the first rehearsal alone may take 300)",
-    )
+    limited(made, None, "for everything (default: 60; the first rehearsal alone may take 300)")
     add(
         "--speed",
         action="store_true",

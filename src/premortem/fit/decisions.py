@@ -46,9 +46,10 @@ class Autocast:
 
     def __init__(self) -> None:
         self._keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+        self._library: torch.library.Library | None = None
 
     def install(self) -> None:
-        self._library = torch.library.Library("aten", "IMPL", "AutocastCPU")
+        library = self._library = torch.library.Library("aten", "IMPL", "AutocastCPU")
         has = torch._C._dispatch_has_kernel_for_dispatch_key
         names = [name[6:] for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
         cpu = {name for name in names if has(f"aten::{name}", "AutocastCPU")} - _LEFT_ALONE
@@ -57,7 +58,7 @@ class Autocast:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for name in cpu - cuda:
-                self._library.impl(name, torch.library.fallthrough_kernel)
+                library.impl(name, torch.library.fallthrough_kernel)
             for table, kernel in (
                 (_IN_LOW_BITS, self._low),
                 (_IN_32_BITS, self._full),
@@ -65,10 +66,12 @@ class Autocast:
             ):
                 for name in table:
                     if name in known and name not in cpu:
-                        self._library.impl(name, kernel(name))
+                        library.impl(name, kernel(name))
 
     def remove(self) -> None:
-        self._library._destroy()
+        """Also where a signal came before all of it was there."""
+        if self._library is not None:
+            self._library._destroy()
 
     def _full(self, name: str) -> Callable[..., Any]:
         op = _operation(name)
@@ -125,24 +128,27 @@ class Paths:
         self.gpu, self._kernels = kernels.gpu, kernels
         self.attention: Counter[str] = Counter()
         self._states: Tensor | None = None
+        self._library: torch.library.Library | None = None
 
     def install(self) -> None:
-        self._library = torch.library.Library("aten", "IMPL")
+        library = self._library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._library.impl("scaled_dot_product_attention", self._attention, "AutogradCPU")
-            self._library.impl("dropout", self._dropout, "AutogradCPU")
-            self._library.impl("linear", self._linear, "AutogradCPU")
-            self._library.impl("one_hot", _one_hot, "AutogradCPU")
-            self._library.impl("_fused_rms_norm", fused.norm(self.on_card), "AutogradCPU")
-            self._library.impl("lstm_cell", fused.lstm_cell, "AutogradCPU")
-            self._library.impl("gru_cell", fused.gru_cell, "AutogradCPU")
+            library.impl("scaled_dot_product_attention", self._attention, "AutogradCPU")
+            library.impl("dropout", self._dropout, "AutogradCPU")
+            library.impl("linear", self._linear, "AutogradCPU")
+            library.impl("one_hot", _one_hot, "AutogradCPU")
+            library.impl("_fused_rms_norm", fused.norm(self.on_card), "AutogradCPU")
+            library.impl("lstm_cell", fused.lstm_cell, "AutogradCPU")
+            library.impl("gru_cell", fused.gru_cell, "AutogradCPU")
             for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-                self._library.impl(f"{name}.input", recurrent(name, self._random_state), "AutogradCPU")
-                self._library.impl(f"{name}.data", packed(name, self._random_state), "AutogradCPU")
+                library.impl(f"{name}.input", recurrent(name, self._random_state), "AutogradCPU")
+                library.impl(f"{name}.data", packed(name, self._random_state), "AutogradCPU")
 
     def remove(self) -> None:
-        self._library._destroy()
+        """Also where a signal came before all of it was there."""
+        if self._library is not None:
+            self._library._destroy()
 
     def _random_state(self, x: Tensor) -> None:
         """cuDNN's dropout has one generator for each thread of the card, made once."""

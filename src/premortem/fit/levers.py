@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from premortem.files.syntax import last_name
 from premortem.fit.larger_loaders import enlarge, lengthen
 from premortem.points import Subscriptions
 
@@ -198,8 +199,7 @@ def _literals(tree: ast.AST) -> list[tuple[str, str, Any, str]]:
         given: list[ast.expr] = []
         if isinstance(node, ast.Call):
             given = node.args
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if len(given) == 1 and _CUTS.search(name):
+            if len(given) == 1 and _CUTS.search(last_name(node)):
                 given = [given[0], given[0]]
         elif isinstance(node, (ast.Tuple, ast.List)):
             given = node.elts

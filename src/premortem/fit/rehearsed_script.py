@@ -12,8 +12,8 @@ from torch import nn
 
 from premortem import changes
 from premortem.changes.reach import Reach
+from premortem.changes.too_late import note
 from premortem.fit import gpus, session, templates
-from premortem.fit.late_changes import LateSubscriptions, TooLate
 from premortem.fit.levers import Lever, Levers
 from premortem.fit.prediction import needed, predict
 from premortem.fit.saving import leave_files
@@ -49,7 +49,8 @@ class Child:
             if self.templates is not None:
                 self.levers.reached = self._reached
                 points.add(nn.Module, "register_parameter", self._at_the_model)
-            self._put_on(points)
+            for change in self._made(points):
+                change.put_on()
             ending = program.run()
         how = {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)}
         self.played.tell(answer=self.result() | how)
@@ -59,9 +60,11 @@ class Child:
         self.levers.turned = Lever(**lever) if lever else None
         self.levers.to = order.get("batch") or order.get("side")
 
-    def _put_on(self, points: Subscriptions) -> None:
-        for name in self.order.get("changes", ()):
-            changes.of("memory")[name](Reach(points=points), changes.RunDescription(device="cuda")).put_on()
+    def _made(self, points: Subscriptions) -> list[changes.Change]:
+        run = changes.RunDescription(device="cuda")
+        return [
+            changes.of("memory")[name](Reach(points=points), run) for name in self.order.get("changes", ())
+        ]
 
     def _reached(self, place: str) -> None:
         """The script is at a place from which other rehearsals can go on; this may be one of them."""
@@ -73,11 +76,11 @@ class Child:
         self.templates, self.started = None, time.monotonic()
         self.order = self.order | order
         self._obey(order)
-        try:
-            self._put_on(LateSubscriptions())
-        except TooLate:
+        if note(self._made).comes_too_late():
             self.played.tell(too_late=True)
             self.played.leave()
+        for change in self._made(Subscriptions()):
+            change.put_on()
 
     def _at_the_model(self, register: Any) -> Any:
         def registered(module: Any, *args: Any, **kwargs: Any) -> Any:

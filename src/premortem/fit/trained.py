@@ -1,11 +1,13 @@
 """Which model is trained, and with which batch: the call whose result went into the loss that was sent backward."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
+
+from premortem.tensors.nested import tensors
 
 _MOST_CALLS = 64  # that wait for a backward pass
 
@@ -55,21 +57,6 @@ class Trained:
         reached = _nodes(t.grad_fn for t in tensors(given))
         self._first = next((call for call in self._waiting if call.made & reached), self._waiting[0])
         self._waiting.clear()
-
-
-def tensors(thing: Any) -> Iterator[Tensor]:
-    """Those in lists, dicts, dataclasses and what else is like a dict."""
-    if isinstance(thing, Tensor):
-        yield thing
-    elif isinstance(thing, Mapping):
-        for value in thing.values():
-            yield from tensors(value)
-    elif isinstance(thing, (list, tuple)):
-        for value in thing:
-            yield from tensors(value)
-    elif is_dataclass(thing) and not isinstance(thing, type):
-        for field in fields(thing):
-            yield from tensors(getattr(thing, field.name, None))
 
 
 def _nodes(roots: Iterator[Any]) -> set[int]:

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from premortem.command_line import Command
+from premortem.command_line import Command, not_over_code
 from premortem.errors import UsageError
 from premortem.files import private
 from premortem.fit import gpus, page, picture
@@ -15,6 +15,7 @@ from premortem.fit.trials import PATIENCE, SECONDS, Asked, NotRehearsed, Trials
 from premortem.program.running import Program
 from premortem.terminal import pages
 from premortem.terminal.console import WIDTH
+from premortem.terminal.frame import indented
 from premortem.terminal.interruption import exit_code, unbroken
 from premortem.terminal.progress import progress
 
@@ -26,8 +27,6 @@ def run(options: argparse.Namespace, command: Command) -> int:
     Program(target=command.target, module=command.module, argv=command.argv).check()
     if options.measure:
         must_have_a_card()
-    if options.seconds is not None and options.seconds <= 0:
-        raise UsageError("`--seconds` must be more than 0")
     asked = Asked(
         target=command.target,
         module=command.module,
@@ -58,7 +57,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                 found.base["measured"] = measured(asked)
     except NotRehearsed as error:
         if error.tail:
-            sys.stderr.write(f"the last lines of the script:\n{_indented(error.tail)}\n")
+            sys.stderr.write(f"the last lines of the script:\n{indented(error.tail)}\n")
         raise
     except KeyboardInterrupt as error:
         if found is None:
@@ -79,20 +78,12 @@ def run(options: argparse.Namespace, command: Command) -> int:
     return DOES_NOT_FIT if found.verdict == NO else 0
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
-
-
 def check(options: argparse.Namespace, command: Command) -> None:
     """Raises UsageError for what cannot be meant."""
-    if command.module and (not command.target or command.target.startswith("-")):
-        raise UsageError("`-m` needs the name of a module: premortem fit -m package.module")
-    if not command.target:
-        raise UsageError("which script? premortem fit train.py")
+    command.needs_a_script("fit")
+    not_over_code(options, "json", "picture")
     for option in ("json", "picture"):
         given = getattr(options, option)
-        if given is not None and given.suffix == ".py":
-            raise UsageError(f"`--{option} {given}` would overwrite a Python file")
         if given is not None:
             _must_be_writable(f"--{option}", given)
 

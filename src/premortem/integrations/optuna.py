@@ -17,6 +17,8 @@ try:
 except ImportError as error:
     raise MissingExtra("premortem.integrations.optuna", "optuna") from error
 
+UNNAMED = "no-name-"  # how Optuna begins the name of a study that was given none; 36 letters of chance follow
+
 
 def watched(
     objective: Callable[[optuna.Trial], Any], *, policy: str = "strict", folder: Path | str | None = None
@@ -35,7 +37,8 @@ def watched(
 @contextmanager
 def watch(of: optuna.Trial, *, policy: str = "strict", folder: Path | str | None = None) -> Iterator[Trial]:
     """The same for a part of an objective. Raises `optuna.TrialPruned` with the finding."""
-    name = f"{of.study.study_name}-{of.number}"
+    named = of.study.study_name
+    name = f"{'trial' if named.startswith(UNNAMED) else named}-{of.number}"
 
     def place() -> Path:
         return Path(folder) / name if folder is not None else default_folder(name)

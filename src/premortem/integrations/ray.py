@@ -7,6 +7,7 @@ workers of other machines are reached only from here.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from premortem.errors import MissingExtra
 from premortem.files.findings_file import FindingsFile
 from premortem.journal import default_folder
 from premortem.ranks import descendants, processes
+from premortem.run.sweep_program import sweep_program
 from premortem.run.trial_run import Trial, trial
 from premortem.settings import shared
 from premortem.startup.children import adopt
@@ -25,7 +27,7 @@ try:
     import ray
     from ray import tune
     from ray.exceptions import RayError
-    from ray.train.v2._internal.execution.callback import WorkerGroupCallback
+    from ray.train.v2._internal.execution.callback import ControllerCallback, WorkerGroupCallback
 except ImportError as error:
     raise MissingExtra("premortem.integrations.ray", "ray") from error
 
@@ -43,6 +45,7 @@ def watched(
     A trial with an error ends at that step, and the finding is its error. Until then each `tune.report` also has
     `premortem_errors`, `premortem_warnings` and `premortem_finding`, which a scheduler, or `StopBroken`, can use.
     `policy="observe"` ends none. The run is kept in the trial's own folder, or in `folder`/TRIAL."""
+    _from_inside()
 
     @functools.wraps(train)
     def one(*args: Any, **kwargs: Any) -> Any:
@@ -55,6 +58,15 @@ def watched(
             return train(*args, **kwargs)
 
     return one
+
+
+def _from_inside() -> None:
+    """`premortem run` in front of the driver finds none of it below its own folder."""
+    program = sweep_program()
+    if program is not None:
+        program.keeps_elsewhere(
+            "this process trained nothing; what Ray's workers trained is kept where premortem.integrations.ray puts it"
+        )
 
 
 def _place(folder: Path | str | None, name: str) -> Path:
@@ -96,15 +108,17 @@ class StopBroken(tune.Stopper):  # type: ignore[misc, unused-ignore]  # its base
 # --- Train: each worker is a rank of one run -----------------------------------------------------
 
 
-class Premortem(WorkerGroupCallback):  # type: ignore[misc, unused-ignore]  # its base is not typed everywhere
+class Premortem(WorkerGroupCallback, ControllerCallback):  # type: ignore[misc, unused-ignore]  # not typed everywhere
     """Watches every worker as a rank of one run: `TorchTrainer(..., run_config=RunConfig(callbacks=[Premortem()]))`.
 
     `folder` is where all workers can write; without one it is in the run's own storage, where that is a folder."""
 
     def __init__(self, policy: str = "protect", folder: Path | str | None = None) -> None:
+        _from_inside()
         self._policy = policy
         self._folder = Path(folder) if folder is not None else None
         self._shown: set[tuple[str, Any]] = set()
+        self._waiting: set[tuple[str, Any]] = set()
         self._read: list[processes.Report] = []
         self._group: Any = None  # of workers that are watched
 
@@ -121,7 +135,21 @@ class Premortem(WorkerGroupCallback):  # type: ignore[misc, unused-ignore]  # it
 
     def before_worker_group_shutdown(self, worker_group: Any) -> None:
         self._end_workers()
-        self._show()
+        self._show(complete=True)
+
+    def after_controller_finish(self, result: Any) -> None:
+        self._show(complete=True)
+        now = self._last_attempt()
+        unwatched = sorted(self._folder.glob("unwatched-*.txt")) if self._folder is not None else []
+        missed = [gap for run, _ in now for gap in (run.get("watched") or {}).get("missed") or ()]
+        missed += [f"a worker: {path.read_text(encoding='utf-8')}" for path in unwatched]
+        Console().summary(
+            processes.union(self._read),
+            descendants.steps(0, now),
+            self._folder,
+            descendants.stopped(now) is not None,
+            missed=list(dict.fromkeys(missed)),
+        )
 
     def _end_workers(self) -> None:
         """Their last words, while they can still say them. One that is gone has written what it found."""
@@ -139,19 +167,49 @@ class Premortem(WorkerGroupCallback):  # type: ignore[misc, unused-ignore]  # it
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 
-    def _show(self) -> None:
-        """What the workers have found, as far as it was not shown; all of it in one file."""
-        reports = processes.read(self._folder, *descendants.KINDS) if self._folder is not None else []
-        if self._folder is None or reports == self._read:
+    def _show(self, *, complete: bool = False) -> None:
+        """What the workers have found, as far as it was not shown; all of it in one file. The others have until the next look
+        to find it too, so that it is shown with all ranks that have it."""
+        if self._folder is None:
             return
-        self._read = reports
+        reports = sorted(processes.read(self._folder, *descendants.KINDS), key=_by_rank)
+        if reports == self._read and not self._waiting:
+            return
+        news, self._read = reports != self._read, reports
         findings = processes.union(reports)
+        waited, self._waiting = self._waiting, set()
         for finding in findings:
-            if (finding.code, finding.where) not in self._shown:
-                self._shown.add((finding.code, finding.where))
+            mark = finding.code, finding.where
+            if mark in self._shown:
+                continue
+            if complete or mark in waited:
+                self._shown.add(mark)
                 Console().finding(finding)
-        run = reports[0][0] | {"ranks": [descendants.brief(each) for each, _ in reports]}
-        FindingsFile(self._folder / processes.FILE, Console().problem).write(run, findings)
+            else:
+                self._waiting.add(mark)
+        if news and reports:
+            FindingsFile(self._folder / processes.FILE, Console().problem).write(self._record(), findings)
+
+    def _last_attempt(self) -> list[processes.Report]:
+        """Ray starts all workers again when one has failed."""
+        return list({run.get("rank"): (run, findings) for run, findings in self._read}.values())
+
+    def _record(self) -> dict[str, Any]:
+        now = self._last_attempt()
+        shown = {name: value for name, value in now[0][0].items() if name not in {"rank", "child", "pid"}}
+        return {
+            **shown,
+            "started": min(str(run.get("started")) for run, _ in self._read),
+            "steps": descendants.steps(0, now),
+            "exit_code": processes.exit_code([run for run, _ in now]),
+            "folder": str(self._folder),
+            "restarts": max(Counter(run.get("rank") for run, _ in self._read).values()) - 1,
+            "ranks": [descendants.brief(run) for run, _ in now],
+        }
+
+
+def _by_rank(report: processes.Report) -> tuple[int, str]:
+    return report[0].get("rank") or 0, str(report[0].get("started"))
 
 
 def _begin(order: str) -> None:

@@ -19,7 +19,7 @@ def default_folder(name: str) -> Path:
     """A new folder for a run of `name` under the current one, or where there is room for it. Raises OSError."""
     home = _with_room(Path.cwd()) / HOME
     runs = private.make_folder(home / "runs", within=home)
-    _keep_out_of_git(runs.parent)
+    private.keep_out_of_git(runs.parent)
     stamp = time.strftime(STAMP, time.gmtime())
     return _make(runs / f"{stamp}-{name}-{os.getpid()}", first=1)
 
@@ -49,7 +49,7 @@ def rank_folder(chosen: Path | None, name: str, rank: int) -> tuple[Path, Path]:
     shared = Path.cwd() / (chosen or HOME / "runs" / name)
     private.make_folder(shared, within=Path.cwd() / HOME)
     if chosen is None:
-        _keep_out_of_git(shared.parent.parent)
+        private.keep_out_of_git(shared.parent.parent)
     return shared, claim_folder(shared / f"rank-{rank}")
 
 
@@ -62,12 +62,3 @@ def _make(base: Path, first: int) -> Path:
             continue
         return folder
     raise AssertionError  # count() does not end
-
-
-def _keep_out_of_git(home: Path) -> None:
-    """The way pytest and ruff do it: the folder ignores itself."""
-    try:
-        with private.opened(home / ".gitignore", "x") as file:
-            file.write("*\n")
-    except OSError:
-        pass  # there already, or not ours to write

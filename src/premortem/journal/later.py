@@ -7,6 +7,7 @@ from pathlib import Path
 from premortem.events import Event
 from premortem.files.plain import dumps
 from premortem.journal import schema
+from premortem.journal.connection import close, connect
 from premortem.journal.rows import INSERT
 
 _WAIT = 5.0  # seconds for whoever writes it
@@ -18,16 +19,15 @@ def add(folder: Path, event: Event) -> bool:
     if not path.is_file():
         return False
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)
+        connection = connect(path, "rw", _WAIT)
         try:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version != schema.VERSION:
                 return False
             row = (time.time(), event.step, type(event).__name__, dumps(event.to_json()))
-            with connection:
-                connection.execute(INSERT["events"], row)
+            connection.execute(INSERT["events"], row)
         finally:
-            connection.close()
+            close(connection, path)
     except (sqlite3.Error, OSError):
         return False
     return True

@@ -10,18 +10,21 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from premortem.errors import JournalError
 from premortem.files import untrusted
 from premortem.journal import schema
+from premortem.journal.connection import has_locks
 
 PATIENCE = 30.0  # seconds for one query
 CELL = 16 << 20  # bytes of one value
 ROWS = 1_000_000  # of one answer, but for the steps, of which a long run has more
 STEPS = 100_000_000
 _COPY = 8 << 30  # bytes; a larger journal is not copied to be read
+_COPIES = 5  # one is spoilt where the run writes into the journal meanwhile, every thousand pages: hardly ever twice
 _OPCODES = 20_000  # of SQLite's machine between two looks at the clock
 _FETCHED = 1000  # rows at once
 
@@ -42,8 +45,9 @@ class Opened:
         self.patience = patience
         self._budget = untrusted.Budget(patience)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        untrusted.opened(path).close()
-        self._connection = self._connected()
+        with untrusted.opened(path) as file:
+            locks = has_locks(file)
+        self._connection = self._connected() if locks else self._copied()
 
     def close(self) -> None:
         self._connection.close()
@@ -109,18 +113,31 @@ class Opened:
         return connection
 
     def _copied(self) -> sqlite3.Connection:
-        files = [
-            file
-            for file in self.path.parent.glob(f"{self.path.name}*")
-            if not file.name.endswith("-shm")
-            and untrusted.is_regular(file)  # -shm is rebuilt from the others
-        ]
-        if sum(file.stat().st_size for file in files) > _COPY:
-            raise JournalError(f"the journal {self.path} cannot be opened, and is too large to be copied")
         self._copy = tempfile.TemporaryDirectory(prefix="premortem-")
-        for file in files:
-            shutil.copy(file, self._copy.name)
+        for _ in range(_COPIES):
+            for file in Path(self._copy.name).iterdir():
+                file.unlink()
+            written = self._written()
+            files = [
+                file
+                for file in sorted(self.path.parent.glob(f"{self.path.name}*"))
+                if not file.name.endswith("-shm")
+                and untrusted.is_regular(file)  # -shm is rebuilt from the others
+            ]
+            if sum(file.stat().st_size for file in files) > _COPY:
+                raise JournalError(f"the journal {self.path} cannot be opened, and is too large to be copied")
+            for file in files:
+                with suppress(FileNotFoundError):  # the run has just ended, and its WAL file with it
+                    shutil.copy(file, self._copy.name)
+            if self._written() == written:
+                break
         return self._connect(Path(self._copy.name) / self.path.name)
+
+    def _written(self) -> tuple[int, int]:
+        """Rows go into the WAL file, one after the other. Now and then all of them go into the journal: a copy that was made
+        meanwhile has some of both."""
+        now = self.path.stat()
+        return now.st_mtime_ns, now.st_size
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(

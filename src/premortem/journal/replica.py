@@ -19,6 +19,7 @@ from typing import Any
 from premortem.errors import JournalError
 from premortem.files import private
 from premortem.journal import opening
+from premortem.journal.connection import connect
 from premortem.journal.write import create, undisturbed
 
 Part = dict[str, list[list[Any]]]  # table → rows, as its columns have them
@@ -102,9 +103,7 @@ class Replica:
         private.make_folder(path.parent)
         if not path.exists():
             create(path, {}, mode="DELETE")
-        self._connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None
-        )
+        self._connection = connect(path, "rw")
         try:
             self._connection.execute(_FETCHED)
         except sqlite3.Error:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+_SERIES = 64  # names come from the user's run: there is no end to them
+
 
 @dataclass(slots=True)
 class _Count:
@@ -17,15 +19,14 @@ class Sparse:
     """Each series keeps its first `whole` values, then every second, every fourth, ...: a million of them cost a
     few thousand rows. What is not finite is kept besides, as far as there are not more than `whole` of those."""
 
-    def __init__(self, whole: int, series: int = 64) -> None:
+    def __init__(self, whole: int) -> None:
         self._whole = whole
-        self._series = series  # names come from the user's run: there is no end to them
         self._counts: dict[Hashable, _Count] = {}
 
     def wants(self, name: Hashable, value: float = 0.0) -> bool:
         count = self._counts.get(name)
         if count is None:
-            if len(self._counts) >= self._series:
+            if len(self._counts) >= _SERIES:
                 return False
             count = self._counts[name] = _Count()
         count.seen += 1

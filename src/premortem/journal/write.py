@@ -28,9 +28,10 @@ from typing import Any
 
 from premortem import redaction
 from premortem.events import Event, StepStats
-from premortem.files import opened, private
+from premortem.files import private
 from premortem.findings import Finding
 from premortem.journal import schema
+from premortem.journal.connection import close, connect
 from premortem.journal.folders import SPARE
 from premortem.journal.pulse import Pulse, resident
 from premortem.journal.rows import Entry, Row, Rows
@@ -189,12 +190,12 @@ class Journal:
         pending: list[Entry] = []
         try:
             with _at_work:
-                connection = _connect(self.path, "rw")
+                connection = connect(self.path, "rw")
             try:
                 self._write_until_closed(connection, pending)
             finally:
                 with _at_work:
-                    connection.close()
+                    close(connection, self.path)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on without a journal
             self._give_up(error)
         finally:
@@ -326,24 +327,10 @@ if hasattr(os, "register_at_fork"):
 # --- SQLite ----------------------------------------------------------------------------------
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    opened.leave_out(str(path))
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=1.0,
-        isolation_level=None,  # transactions are begun and committed here, by name
-        check_same_thread=False,
-    )
-    # Safe from kill -9; only a power cut may cost the last rows.
-    connection.execute("PRAGMA synchronous=NORMAL")
-    return connection
-
-
 def create(path: Path, meta: dict[str, Any], mode: str = "WAL") -> None:
     """A journal with nothing in it but `meta`. Raises OSError or sqlite3.Error."""
     private.opened(path, "ab").close()  # SQLite makes its other files with the rights of this one
-    connection = _connect(path, "rwc")
+    connection = connect(path, "rwc")
     try:
         connection.execute(f"PRAGMA journal_mode={mode}")
         connection.execute("BEGIN IMMEDIATE")

@@ -55,8 +55,11 @@ class Buckets(Placed):
         """Statements that bind a target, by its text: "x", "self.model", "model.head"; tuples count each part."""
         found: defaultdict[str, list[Assignment]] = defaultdict(list)
         for statement in self.bindings:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            targets = statement.targets if statement.__class__ is ast.Assign else [statement.target]  # type: ignore[union-attr]
             for target in targets:
+                if target.__class__ is ast.Name:
+                    found[target.id].append(statement)
+                    continue
                 for part in parts(target):
                     if text := dotted(part):
                         found[text].append(statement)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from premortem.configs.places import Broken, Scalar, compose_yaml, json_scalars, load_toml, toml_scalars
 from premortem.lint.configs import Config, Entry
 from premortem.lint.parsing import Unreadable
+from premortem.lint.patterns import pattern
 from premortem.lint.text import BOM
 
-_JSON_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|#[^\n]*', re.DOTALL)
-_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
-_TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\{")
+_JSON_COMMENT = pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|#[^\n]*', re.DOTALL)
+_LAST_COMMA = pattern(r",(?=\s*[}\]])")
+_TEMPLATE = pattern(r"\{\{|\{%|<%|\$\{\{")
 
 
 def read_yaml(config: Config) -> list[Entry]:

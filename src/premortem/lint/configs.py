@@ -7,6 +7,7 @@ business; `Entry.plain` says whether the loader is free to choose.
 from dataclasses import dataclass
 from functools import cached_property
 
+from premortem.configs.places import key_name
 from premortem.lint.diagnostics import Span
 from premortem.lint.parsing import Unreadable
 from premortem.lint.text import Lines
@@ -33,8 +34,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The last part of the key that is not a number of a sequence."""
-        return next((part for part in reversed(self.key) if not part.isdigit()), "")
+        return key_name(self.key)
 
 
 class Config(Lines):

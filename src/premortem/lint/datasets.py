@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.imports import place
+from premortem.lint.patterns import pattern
 from premortem.lint.training import names_in
 from premortem.lint.tree import last_name, own_method
 from premortem.lint.words_used import mentions
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from premortem.lint.source import Source
 
 INDEXED = "indexed:"  # `indexed:/repo/data.py>TrainSet`
-_CHANCE = re.compile(r"rand|shuffle|permut|sample\(|choice", re.IGNORECASE)
-_DATASET = re.compile(r"dataset$", re.IGNORECASE)
+_CHANCE = pattern(r"rand|shuffle|permut|sample\(|choice", re.IGNORECASE)
+_DATASET = pattern(r"dataset$", re.IGNORECASE)
 
 
 def indexed(source: Source) -> Iterator[str]:

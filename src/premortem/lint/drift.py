@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from premortem.lint import signatures
+from premortem.lint.patterns import pattern
 from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor, Symbol
 from premortem.lint.source import Source, once_per_file
@@ -21,7 +21,7 @@ from premortem.lint.words_used import mentions
 # A file without one of these imports nothing that is known.
 TRIGGERS = (b"torch", b"lightning", b"accelerate", b"transformers")
 # Words of a condition that asks which version is there, or what it can do.
-ASKS_VERSION = re.compile(
+ASKS_VERSION = pattern(
     r"version|hasattr|getattr|signature|parameters|_available|greater|torch_\w*\d|TORCH|[._](ge|gt|lt|le)_|IS_|compat"
     r"|TYPE_CHECKING",
     re.IGNORECASE,
@@ -29,7 +29,7 @@ ASKS_VERSION = re.compile(
 # Vendors' packages that replace parts of torch: what it takes is then not in the tables.
 VENDORS = ("torch_npu", "torch_mlu", "intel_extension_for_pytorch", "habana_frameworks")
 # A block in which an exception is wanted, or does not matter.
-EXPECTS_FAILURE = re.compile(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
+EXPECTS_FAILURE = pattern(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
 CATCHES_MISSING = frozenset("Exception BaseException ImportError ModuleNotFoundError AttributeError".split())
 CATCHES_REFUSED = frozenset("Exception BaseException TypeError".split())
 
@@ -72,10 +72,14 @@ def _is_beside_file(path: str, package: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_beside(folder: str, package: str) -> bool:
-    here = Path(folder)
-    for above in (here, *here.parents[:5]):
-        if (above / package / "__init__.py").exists() or (above / f"{package}.py").exists():
-            return above.name != "site-packages"
+    for _up in range(6):
+        beside = os.path.join(folder, package)  # noqa: PTH118 - many folders, several packages
+        if os.path.exists(os.path.join(beside, "__init__.py")) or os.path.exists(f"{beside}.py"):  # noqa: PTH110, PTH118
+            return os.path.basename(folder) != "site-packages"  # noqa: PTH119
+        above = os.path.dirname(folder)  # noqa: PTH120
+        if above == folder:
+            break
+        folder = above
     return False
 
 
@@ -84,14 +88,25 @@ def calls(source: Source, project: Facts) -> tuple[tuple[ast.Call, Use], ...]:
     return _calls(source, project.target or UNKNOWN)
 
 
+@once_per_file
+def named_calls(source: Source) -> list[tuple[ast.Call, str]]:
+    """The calls of what this file imports from a package that there is a table for, with the text of what is called."""
+    roots = source.names.bound_to(signatures.distribution_of)
+    found = []
+    for call in source.nodes(ast.Call) if roots else ():
+        root: ast.AST = call.func
+        while root.__class__ is ast.Attribute:
+            root = root.value
+        if root.__class__ is ast.Name and root.id in roots:
+            found.append((call, dotted(call.func)))
+    return found
+
+
 @lru_cache(maxsize=1)  # the rules ask about one file after the other
 def _calls(source: Source, target: Target) -> tuple[tuple[ast.Call, Use], ...]:
     seen: dict[str, tuple[tuple[Symbol, ...], Pin] | None] = {}
     found: list[tuple[ast.Call, Use]] = []
-    for call in source.nodes(ast.Call):
-        text = dotted(call.func)
-        if not text or text.startswith("self."):
-            continue  # no import binds `self`
+    for call, text in named_calls(source):
         if text not in seen:
             seen[text] = _known(source, call.func, target)
         if (known := seen[text]) is not None:
@@ -106,14 +121,16 @@ def made_by_name(source: Source, project: Facts) -> Iterator[tuple[ast.Call, Use
         if call.args and source.names.all_in(call.func, {"functools.partial"}):
             if (known := _known(source, call.args[0], target)) is not None:
                 yield call, Use(call.args[0], *known)
-    for call in source.calls.get("__init__", ()):
+    inits = source.calls.get("__init__", ())
+    # With several bases it is not this class that decides which comes next.
+    single = [one for one in source.classes if len(one.bases) == 1] if inits else ()
+    bases = {one: known for one in single if (known := _known(source, one.bases[0], target)) is not None}
+    for call in inits if bases else ():
         match call.func:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
-                # With several bases it is not this class that decides which comes next.
                 above = source.class_of(call)
-                if above is not None and len(above.bases) == 1:
-                    if (known := _known(source, above.bases[0], target)) is not None:
-                        yield call, Use(above.bases[0], *known)
+                if above in bases:
+                    yield call, Use(above.bases[0], *bases[above])
 
 
 def _known(source: Source, func: ast.expr, target: Target) -> tuple[tuple[Symbol, ...], Pin] | None:

@@ -5,12 +5,12 @@ text alone is done: f-strings of Python 3.12 become plain strings, type paramete
 so are the parts of templates (3.14).
 """
 
-import re
+from premortem.lint.patterns import pattern
 
-_START = re.compile(rb"(?i)(?<![\w])(?:f|rf|fr|t|rt|tr)(\"\"\"|'''|\"|')")
-_OTHER = re.compile(rb"(?i)#[^\n]*|(?<![\w])(?:[bru]|br|rb)?(\"\"\"|'''|\"|')")
-_PARAMETERS = re.compile(rb"(?m)^([ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+)(\[)")
-_ALIAS = re.compile(rb"(?m)^([ \t]*)type([ \t]+\w+[ \t]*(?:\[[^\]\n]*\])?[ \t]*=)")
+_START = pattern(rb"(?i)(?<![\w])(?:f|rf|fr|t|rt|tr)(\"\"\"|'''|\"|')")
+_OTHER = pattern(rb"(?i)#[^\n]*|(?<![\w])(?:[bru]|br|rb)?(\"\"\"|'''|\"|')")
+_PARAMETERS = pattern(rb"(?m)^([ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+)(\[)")
+_ALIAS = pattern(rb"(?m)^([ \t]*)type([ \t]+\w+[ \t]*(?:\[[^\]\n]*\])?[ \t]*=)")
 
 
 def older(data: bytes) -> tuple[bytes, tuple[int, int]] | None:

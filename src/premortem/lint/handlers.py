@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from premortem import metric_words
-from premortem.lint.tree import caught, last_name
+from premortem.lint.patterns import pattern
+from premortem.lint.training import names_in
+from premortem.lint.tree import caught, constant, last_name, parts, receiver
 from premortem.lint.words_used import mentions
 
 if TYPE_CHECKING:
@@ -19,8 +21,15 @@ _LOGGING = frozenset(
     "print info warning warn error exception debug log critical print_exc write secho echo rank_zero_info "
     "rank_zero_warn print_log print_rank_0 tqdm_write".split()
 )
-_MEMORY = re.compile(r"memory|oom|\bcuda\b", re.IGNORECASE)
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_MEMORY = pattern(r"memory|oom|\bcuda\b", re.IGNORECASE)
+_WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+# Calls that look a number up rather than compute it.
+_LOOKUPS = frozenset(
+    "float int str get load loads open read readline split strip item index eval match search group import_module "
+    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
+)
+SHORT = 5  # statements
 
 # Names of numbers that say how good a model is.
 METRICS = (metric_words.METRICS | {"metric", "metrics"}) - frozenset(
@@ -64,7 +73,9 @@ def statements(source: Source, handler: ast.ExceptHandler) -> Iterator[ast.stmt]
 
 
 def is_logging(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and last_name(node) in _LOGGING
+    return isinstance(node, ast.Call) and (
+        last_name(node) in _LOGGING or last_name(node).startswith(("print_", "log_"))
+    )
 
 
 def logs(source: Source, handler: ast.ExceptHandler) -> bool:
@@ -85,3 +96,53 @@ def names_metric(name: str) -> bool:
         return False
     # f1 and mAP are two words or half a word to the splitter.
     return bool(METRICS.intersection(found)) or name.lower() in {"f1", "map", "map50", "f1_score", "map_50"}
+
+
+def held_name(target: ast.expr) -> str:
+    if isinstance(target, ast.Subscript):
+        key = constant(target.slice)
+        return key if isinstance(key, str) else ""
+    return last_name(target)
+
+
+def is_kept(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and last_name(value) == "append" and len(value.args) == 1
+
+
+def _computes(source: Source, value: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
+        for node in (value, *source.within(value))
+    )
+
+
+def computed_by(
+    source: Source, block: ast.Try, computes: Callable[[Source, ast.expr], bool] = _computes
+) -> set[str]:
+    """Names that the `try` computes by calling something; "return" when it gives back what it computed."""
+    found: set[str] = set()
+    for statement in block.body:
+        for node in (statement, *source.within(statement, nested=False)):
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and (
+                computes(source, node.value) or names_in(source, node.value) & found
+            ):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                held = [part for target in targets for part in parts(target)]
+                found.update(held_name(part) for part in held)
+                # `metrics["entropy"] = ...`: the table stands for its entries.
+                found.update(last_name(part.value) for part in held if isinstance(part, ast.Subscript))
+            elif isinstance(node, ast.Call) and is_kept(node):
+                if computes(source, node.args[0]) or names_in(source, node.args[0]) & found:
+                    found.add(f"{held_name(receiver(node) or node.func)}.append")
+            elif isinstance(node, ast.Return) and node.value is not None:
+                # Computed in the return itself, or before it: `return psnr.item()`.
+                if computes(source, node.value) or names_in(source, node.value) & found:
+                    found.add("return")
+            elif isinstance(node, (ast.Import, ast.ImportFrom)) and _is_short(source, block):
+                return set()  # the question is whether a package is there
+    return found - {""}
+
+
+def _is_short(source: Source, block: ast.Try) -> bool:
+    inner = [one for statement in block.body for one in source.within(statement) if isinstance(one, ast.stmt)]
+    return len(block.body) + len(inner) < SHORT

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def place(path: str) -> str:
     """The absolute path of a file, with `/`."""
-    return PurePath(os.path.abspath(path)).as_posix()  # noqa: PTH100 - no links are followed
+    full = os.path.abspath(path)  # noqa: PTH100 - no links are followed
+    return full if os.sep == "/" else PurePath(full).as_posix()
 
 
 def can_mean(dotted: str, folder: str, file: str) -> bool:
@@ -36,6 +37,16 @@ def can_mean(dotted: str, folder: str, file: str) -> bool:
             if root != whole and (folder == root or folder.startswith(root + "/")):
                 return True
     return False
+
+
+def means(dotted: str, folder: str, file: str) -> bool:
+    """As `can_mean`, for accusing: a module that has the very name, beside this file, is what is meant."""
+    module = dotted.rpartition(".")[2]
+    package, _, name = file.rpartition("/")
+    if name.partition(".")[0] == module or not can_mean(dotted, folder, file):
+        return can_mean(dotted, folder, file)
+    beside = os.path.join(package, module)  # noqa: PTH118 - once for every name that is looked up
+    return not os.path.exists(f"{beside}.py") and not os.path.isdir(beside)  # noqa: PTH110, PTH112
 
 
 def imported(source: Source) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from premortem.lint.patterns import pattern
 from premortem.lint.source import once_per_file
-from premortem.lint.tree import argument, constant, dotted, last_name
+from premortem.lint.tree import argument, constant, dotted, grouped, last_name
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
+    from premortem.lint.tree import Function
 
 # `float(cfg["lr"])`: the project turns this key into a number itself.
 CONVERTED = "number:"
@@ -25,15 +28,16 @@ READ = "reads:"
 SPREAD = "spreads:"
 EVERYTHING = SPREAD + "*"
 
-_USUAL = re.compile(
+_USUAL = pattern(
     r"(?:^|_)(?:lr|learning_?rate|rate|decay|wd|eps|epsilon|delta|tol|tolerance|min|max|steps?|iters?|beta\d?|gamma|"
     r"alpha|lambda|lam|momentum|warmup|smooth|smoothing|threshold|thresh|temperature|sigma|std|scale|coef|weight|"
     r"factor|noise|size|norm|clip)(?:_|\d|$)",
     re.IGNORECASE,
 )
-_SETTINGS = re.compile(r"cfg|conf|param|opt|arg|setting|hyp", re.IGNORECASE)
+_SETTINGS = pattern(r"cfg|conf|param|opt|arg|setting|hyp", re.IGNORECASE)
 
 
+@lru_cache(maxsize=8192)
 def is_usual(key: str) -> bool:
     """Whether a key of this name is written down where it is read."""
     return _USUAL.search(key) is not None
@@ -89,7 +93,7 @@ def _read(source: Source) -> Iterator[str]:
     for attribute in source.nodes(ast.Attribute):
         # `self.lr` is what the object was given, not where it came from.
         owner = attribute.value
-        if isinstance(attribute.ctx, ast.Load) and not (isinstance(owner, ast.Name) and owner.id == "self"):
+        if attribute.ctx.__class__ is ast.Load and not (owner.__class__ is ast.Name and owner.id == "self"):
             yield attribute.attr
     for subscript in source.nodes(ast.Subscript):
         if isinstance(key := constant(subscript.slice), str):
@@ -122,14 +126,15 @@ def _spread(source: Source) -> Iterator[str]:
 
 def _is_passed_on(source: Source, value: ast.expr) -> bool:
     """`**kwargs` of a function that takes `**kwargs` itself."""
-    if dotted(value) not in _rests(source):
-        return False
-    around = source.function(value)
-    rest = around.args.kwarg if around is not None else None
-    return rest is not None and rest.arg == dotted(value)
+    # By its lines: who is whose parent is worked out for the rules that need it, and this is asked of every file.
+    taking = _rests(source).get(dotted(value), ())
+    return any(one.lineno <= value.lineno <= (one.end_lineno or one.lineno) for one in taking)
 
 
 @once_per_file
-def _rests(source: Source) -> frozenset[str]:
-    """The names under which functions of this file take `**kwargs`."""
-    return frozenset(one.args.kwarg.arg for one in source.functions if one.args.kwarg is not None)
+def _rests(source: Source) -> dict[str, list[Function]]:
+    """The names under which functions of this file take `**kwargs`, with those functions."""
+    return grouped(
+        [one for one in source.functions if one.args.kwarg is not None],
+        lambda one: one.args.kwarg.arg if one.args.kwarg is not None else "",
+    )

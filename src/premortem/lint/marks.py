@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from premortem.lint.datasets import indexed
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
+from premortem.lint.patterns import pattern
 from premortem.lint.tree import argument, constant
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ FP16 = "fp16"
 # `output:/repo/nets.py>Net>softmax`: how the output of a class ends, `>Net[0]>softmax`: how an item of it does.
 OUTPUT = "output:"
 IMPORT = "import>"
+LOADS = "loads:"
 
 _FP16_SETTINGS = {
     "fp16": (True,),
@@ -27,9 +28,10 @@ _FP16_SETTINGS = {
     "precision": (16, "16", "16-mixed", "16-true"),
     "opt_level": ("O1", "O2", "O3"),  # apex
 }
-_SETTINGS = (b"fp16", b"precision", b"opt_level")
-_SETTING = re.compile(
-    rb"\b(?:fp16|mixed_precision|precision|opt_level)\s*=\s*(?:True|16|[\"'](?:fp16|16|O[123]))"
+# Each begins with a plain word: that is what makes looking for it quick.
+_SETTINGS = tuple(
+    pattern(word + rb"\s*=\s*(?:True|16|[\"'](?:fp16|16|O[123]))")
+    for word in (rb"fp16", rb"precision", rb"opt_level")
 )
 # Packages that turn text into numbers by themselves ...
 _CONVERTERS = {
@@ -46,11 +48,7 @@ _TYPED = ("pydantic", "dacite", "confuse")
 def more_marks(source: Source) -> Iterator[str]:
     """What this file says about precision, how settings are read, and what its models return."""
     data = source.data
-    if (
-        any(map(data.__contains__, _SETTINGS))
-        and _SETTING.search(data)
-        and any(_asks_fp16(call) for call in source.nodes(ast.Call))
-    ):
+    if any(one.search(data) for one in _SETTINGS) and any(map(_asks_fp16, source.nodes(ast.Call))):
         yield FP16
     if b"device_type" in data and any(_autocasts(source, call) for call in source.calls_to("autocast")):
         yield FP16
@@ -62,12 +60,25 @@ def more_marks(source: Source) -> Iterator[str]:
     if b"add_implicit_resolver" in data:
         yield "yaml:resolver"
     yield from indexed(source)
+    yield from loaded(source)
     if b"oftmax" in data or b"igmoid" in data:
         outputs = Outputs(source)
         for owner in source.classes:
             if owner.name in source.module_classes and may_end_squashed(source, owner):
                 for name, kind in outputs.endings(owner):
                     yield f"{OUTPUT}{place(source.path)}>{name}>{kind}"
+
+
+def loaded(source: Source) -> Iterator[str]:
+    """`loads:/repo/train.py>best_state` of `model.load_state_dict(stopper.best_state)`: a part of another object."""
+    for call in source.calls.get("load_state_dict", ()):
+        given = argument(call, "state_dict", 0)
+        if (
+            isinstance(given, ast.Attribute)
+            and isinstance(given.value, ast.Name)
+            and given.value.id != "self"
+        ):
+            yield f"{LOADS}{place(source.path)}>{given.attr}"
 
 
 def imports(source: Source) -> Iterator[str]:

@@ -11,34 +11,36 @@ names.of(<autocast>) == {"torch.amp.autocast", "torch.cuda.amp.autocast"}
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from premortem.lint.tree import SCOPES
+from premortem.lint.patterns import pattern
+from premortem.lint.tree import LOOPS, TRIES
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
 
 LOCAL = "<local>"  # the first part of a candidate that this file defines itself
 NOTHING: frozenset[str] = frozenset()
+# Statements, and handlers, whose own statements run where they stand.
+_BLOCKS = frozenset((ast.If, ast.With, ast.AsyncWith, ast.ExceptHandler, *LOOPS, *TRIES))
 
 # Where torch keeps a thing and where it is known: both spellings give the public one.
 _PUBLIC = (
-    (re.compile(r"^torch\.nn\.modules\.\w+\.(?=[A-Z])"), "torch.nn."),
-    (re.compile(r"^torch\.nn\.modules\.(?=[A-Z])"), "torch.nn."),
-    (re.compile(r"^torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(?=[A-Z])"), "torch.optim."),
-    (re.compile(r"^torch\.nn\.utils\.clip_grad\."), "torch.nn.utils."),
-    (re.compile(r"^torch\.utils\.data\.(dataloader|dataset|sampler|distributed)\."), "torch.utils.data."),
-    (re.compile(r"^torch\.nn\.parallel\.(distributed|data_parallel)\."), "torch.nn.parallel."),
-    (re.compile(r"^torch\.nn\.DataParallel$"), "torch.nn.parallel.DataParallel"),
-    (re.compile(r"^torch\._tensor\.Tensor"), "torch.Tensor"),
-    (re.compile(r"^torch\.nn\.parameter\."), "torch.nn."),
-    (re.compile(r"^torch\.amp\.(autocast_mode|grad_scaler)\."), "torch.amp."),
-    (re.compile(r"^torch\.cuda\.amp\.(autocast_mode|grad_scaler)\."), "torch.cuda.amp."),
-    (re.compile(r"^torch\.autograd\.grad_mode\."), "torch."),
+    (pattern(r"^torch\.nn\.modules\.\w+\.(?=[A-Z])"), "torch.nn."),
+    (pattern(r"^torch\.nn\.modules\.(?=[A-Z])"), "torch.nn."),
+    (pattern(r"^torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(?=[A-Z])"), "torch.optim."),
+    (pattern(r"^torch\.nn\.utils\.clip_grad\."), "torch.nn.utils."),
+    (pattern(r"^torch\.utils\.data\.(dataloader|dataset|sampler|distributed)\."), "torch.utils.data."),
+    (pattern(r"^torch\.nn\.parallel\.(distributed|data_parallel)\."), "torch.nn.parallel."),
+    (pattern(r"^torch\.nn\.DataParallel$"), "torch.nn.parallel.DataParallel"),
+    (pattern(r"^torch\._tensor\.Tensor"), "torch.Tensor"),
+    (pattern(r"^torch\.nn\.parameter\."), "torch.nn."),
+    (pattern(r"^torch\.amp\.(autocast_mode|grad_scaler)\."), "torch.amp."),
+    (pattern(r"^torch\.cuda\.amp\.(autocast_mode|grad_scaler)\."), "torch.cuda.amp."),
+    (pattern(r"^torch\.autograd\.grad_mode\."), "torch."),
 )
 
 
@@ -99,10 +101,9 @@ class Names:
             node = stack.pop()
             if isinstance(node, ast.stmt):
                 yield node
-            for name in ("finalbody", "orelse", "handlers", "body"):
-                inner = getattr(node, name, ())
-                if isinstance(inner, list) and not isinstance(node, SCOPES):
-                    stack += reversed(inner)
+            if node.__class__ in _BLOCKS:
+                for name in ("finalbody", "orelse", "handlers", "body"):
+                    stack += reversed(getattr(node, name, ()))
 
     @cached_property
     def _hidden(self) -> dict[str, set[ast.AST]]:
@@ -146,6 +147,10 @@ class Names:
     def any_in(self, expr: ast.AST | None, wanted: Collection[str]) -> bool:
         """Whether this can be one of the wanted names."""
         return any(name in wanted for name in self.of(expr))
+
+    def bound_to(self, known: Callable[[str], object]) -> frozenset[str]:
+        """The names of this file that can stand for something known, from their imports."""
+        return frozenset(name for name, heads in self._bound.items() if any(map(known, heads)))
 
     def imports(self, package: str) -> bool:
         """Whether the file imports this package or anything from it: `names.imports("lightning")`."""

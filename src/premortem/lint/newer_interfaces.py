@@ -1,10 +1,10 @@
 """What a file uses that one version of a package does not have yet: the evidence of two rules."""
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from premortem.lint import drift, signatures
+from premortem.lint.patterns import pattern
 from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor
 from premortem.lint.source import Source
@@ -13,7 +13,7 @@ from premortem.lint.tree import dotted
 from premortem.lint.words_used import mentions
 
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
-KNOWS_VERSIONS = re.compile(
+KNOWS_VERSIONS = pattern(
     r"__version__|torch_version|TORCH_(GREATER|VERSION|\d)|_torch_(greater|less|version)|TORCH_?\d"
 )
 # Data types are constants; the tables know functions and classes.
@@ -57,7 +57,7 @@ def newcomers(
             later = _earliest(start if start and start > version else None for start in starts)
             if later is not None and _is_bare(source, call, drift.CATCHES_REFUSED):
                 yield keyword, f"`{keyword.arg}` of `{use.name}`", later, use.pin
-    mentioned = any(name.encode() in source.data for name in _DTYPE_NAMES)
+    mentioned = any(part in source.data for part in _DTYPE_PARTS)
     for attribute in source.nodes(ast.Attribute) if mentioned else ():
         if attribute.attr in _DTYPE_NAMES:
             names = sorted(source.names.of(attribute))
@@ -69,6 +69,7 @@ def newcomers(
 
 
 _DTYPE_NAMES = frozenset(name.rpartition(".")[2] for name in DTYPES)
+_DTYPE_PARTS = (b"float8_", b"uint")  # each name has one of them
 
 
 def _is_bare(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:

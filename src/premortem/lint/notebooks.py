@@ -3,7 +3,6 @@
 import ast
 import bisect
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -11,15 +10,16 @@ from typing import Any
 from premortem.files.untrusted import loads
 from premortem.lint.diagnostics import Edit
 from premortem.lint.parsing import Unreadable, can_be_read, unwarned
+from premortem.lint.patterns import pattern
 from premortem.lint.placed import Cell
 from premortem.lint.source import Source
 
 # Magics whose cell is still Python.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%py")
-_LINE_MAGIC = re.compile(r"^(?P<before>\s*)(?P<magic>[%!?].*|[\w.]+\?\??\s*)$")
+_LINE_MAGIC = pattern(r"^(?P<before>\s*)(?P<magic>[%!?].*|[\w.]+\?\??\s*)$")
 # What IPython takes for a command although nothing marks it.
-_COMMAND = re.compile(r"^(?P<before>)(?P<magic>(?:pip3?|conda|cd|ls|mkdir|git|wget|apt-get) .*)$")
-_ASSIGNED_MAGIC = re.compile(r"^(?P<before>\s*[\w, .\[\]'\"]+=\s*)(?P<magic>[%!].*)$")
+_COMMAND = pattern(r"^(?P<before>)(?P<magic>(?:pip3?|conda|cd|ls|mkdir|git|wget|apt-get) .*)$")
+_ASSIGNED_MAGIC = pattern(r"^(?P<before>\s*[\w, .\[\]'\"]+=\s*)(?P<magic>[%!].*)$")
 
 
 def read(path: str, data: bytes, module: str = "") -> tuple[Source, list[Unreadable]]:

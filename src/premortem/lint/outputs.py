@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from premortem.lint.patterns import pattern
 from premortem.lint.source import once_per_file
 from premortem.lint.tree import constant, dotted, last_name, own_method
 from premortem.lint.values import built_from, from_elsewhere
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from premortem.lint.project_facts import Facts
     from premortem.lint.source import Source
 
-_SQUASHES = re.compile(rb"[sS]oftmax|[sS]igmoid|expit")
-_SOUNDS_LIKE_LOSS = re.compile(r"loss|crit|entropy|bce|objective|(?:^|_)ce(?:_|$)", re.IGNORECASE)
+_SQUASHES = pattern(rb"[sS]oftmax|[sS]igmoid|expit")
+_SOUNDS_LIKE_LOSS = pattern(r"loss|crit|entropy|bce|objective|(?:^|_)ce(?:_|$)", re.IGNORECASE)
 SOFTMAX, SIGMOID, UNKNOWN = "softmax", "sigmoid", ""
 DEPTH = 12  # how many names, layers and classes are looked through
 

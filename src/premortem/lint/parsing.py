@@ -2,13 +2,14 @@
 
 import ast
 import io
-import re
 import sys
 import tokenize
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from premortem.lint.patterns import pattern
 
 
 class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error of premortem
@@ -83,7 +84,7 @@ def _of_newer(path: str, data: bytes, flags: int) -> ast.Module | None:
         return None
 
 
-_PYTHON_2 = re.compile(
+_PYTHON_2 = pattern(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
     r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
 )
@@ -91,11 +92,11 @@ _PYTHON_2 = re.compile(
 _OLD_LINES = (
     (
         "Python 2",
-        re.compile(r"^\s*(?:raise\s+\w[\w.]*\s*,|exec\s+[\"'\w]|print\s*>>|print\s+[\"'\w])|<>|\bur[\"']|`"),
+        pattern(r"^\s*(?:raise\s+\w[\w.]*\s*,|exec\s+[\"'\w]|print\s*>>|print\s+[\"'\w])|<>|\bur[\"']|`"),
     ),
     (
         "Python 3.6 or older",
-        re.compile(r"\b(?:async|await)\s*=(?!=)|[(,]\s*(?:async|await)\s*[,)=]|\.(?:async|await)\b"),
+        pattern(r"\b(?:async|await)\s*=(?!=)|[(,]\s*(?:async|await)\s*[,)=]|\.(?:async|await)\b"),
     ),
 )
 

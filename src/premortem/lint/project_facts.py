@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.lint.datasets import INDEXED
-from premortem.lint.imports import can_mean, place
+from premortem.lint.imports import can_mean, means, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
-from premortem.lint.marks import IMPORT, OUTPUT
+from premortem.lint.marks import IMPORT, LOADS, OUTPUT
 from premortem.lint.meters import KEEPS
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
@@ -162,7 +162,7 @@ class Facts:
         for mark in self._joined.marks:
             if mark.startswith(OUTPUT):
                 file, known, kind = mark[len(OUTPUT) :].split(">")
-                if known == owner and module and can_mean(module, folder, file):
+                if known == owner and module and means(module, folder, file):
                     found.add(kind)
         return found.pop() if len(found) == 1 else ""
 
@@ -174,7 +174,7 @@ class Facts:
         for mark in self._joined.marks:
             if mark.startswith(KEEPS):
                 file, known, parameter, number = mark[len(KEEPS) :].split(">")
-                if known == f"{owner}.{method}" and module and can_mean(module, folder, file):
+                if known == f"{owner}.{method}" and module and means(module, folder, file):
                     found.add((parameter, int(number)))
         return sorted(found)
 
@@ -187,21 +187,42 @@ class Facts:
             for file, _, known in (
                 mark[len(INDEXED) :].partition(">") for mark in self._joined.marks if mark.startswith(INDEXED)
             )
-            if known == owner and module and can_mean(module, folder, file)
+            if known == owner and module and means(module, folder, file)
         ]
         return len(files) == 1
 
+    def loads_from(self, attribute: str) -> bool:
+        """Whether a file that can use a class of the one that asks loads weights from this attribute of another object."""
+        files = {
+            file
+            for file, _, known in (
+                mark[len(LOADS) :].partition(">") for mark in self._joined.marks if mark.startswith(LOADS)
+            )
+            if known == attribute
+        }
+        return bool(files) and (self._callers is None or bool(files & self._callers))
+
     def called_without_grad(self, function: str) -> bool:
         """Whether a function of this name is called under `no_grad`/`inference_mode` somewhere."""
-        return self._holds_for(self._joined.without_grad, function)
+        return self._holds_for(self._without_grad, function)
 
-    def called_in_eval(self, function: str) -> bool:
-        """Whether a function of this name is called from a function that also calls `.eval()`."""
-        return self._holds_for(self._joined.in_eval, function)
+    def called_in_eval(self, function: str, *, elsewhere: bool = False) -> bool:
+        """Whether a function of this name is called from a function that also calls `.eval()`; `elsewhere`: of other files."""
+        return self._holds_for(self._in_eval, function, elsewhere=elsewhere)
 
-    def _holds_for(self, marks: set[str], function: str) -> bool:
+    @cached_property
+    def _without_grad(self) -> dict[str, set[str]]:
+        return _files_by_name(self._joined.without_grad)
+
+    @cached_property
+    def _in_eval(self) -> dict[str, set[str]]:
+        return _files_by_name(self._joined.in_eval)
+
+    def _holds_for(self, marked: dict[str, set[str]], function: str, *, elsewhere: bool = False) -> bool:
         """Whether a file that can call a function has marked it."""
-        files = {mark.partition(PLACED)[2] for mark in marks if mark.partition(PLACED)[0] == function}
+        files = marked.get(function, set())
+        if elsewhere and self._path is not None:
+            files = files - {self._path}
         return bool(files) and (self._callers is None or bool(files & self._callers))
 
     def does(self, function: str, verb: str) -> bool:
@@ -230,3 +251,12 @@ class Facts:
             if self._called is None or file in self._called:
                 found.setdefault(function, set()).update(names)
         return found
+
+
+def _files_by_name(marks: set[str]) -> dict[str, set[str]]:
+    """`{"evaluate": {"/repo/train.py"}}` of `evaluate @ /repo/train.py`."""
+    found: dict[str, set[str]] = {}
+    for mark in marks:
+        name, _, file = mark.partition(PLACED)
+        found.setdefault(name, set()).add(file)
+    return found

@@ -32,7 +32,8 @@ class Held(bytes):
 
 class _Unit:
     card: ClassVar[Card]
-    # A rule is shown the files in which all of `needs` and one of `triggers` occur.
+    # A rule is shown the files in which all of `needs` and one of `triggers` occur. What many rules need comes first: whether
+    # a file holds it is known already.
     needs: ClassVar[tuple[bytes, ...]] = ()
     triggers: ClassVar[tuple[bytes, ...]] = ()
     of_python: ClassVar[bool]  # or of configs

@@ -87,11 +87,7 @@ def _frozen(value: Any) -> Any:
     return str(value) if isinstance(value, float) else value
 
 
-def _words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-_WORDS = (_words, 'a list of strings, such as ["PM501"]')
+_WORDS = (project.are_strings, 'a list of strings, such as ["PM501"]')
 _READERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "select": _WORDS,
     "ignore": _WORDS,
@@ -100,9 +96,9 @@ _READERS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, str),
         'a version in quotes, such as "2.4" (without quotes 2.10 would be read as 2.1)',
     ),
-    "exclude": (_words, 'a list of patterns, such as ["legacy/*.py"]'),
+    "exclude": (project.are_strings, 'a list of patterns, such as ["legacy/*.py"]'),
     "per_file_ignores": (
-        lambda value: isinstance(value, dict) and all(map(_words, value.values())),
+        lambda value: isinstance(value, dict) and all(map(project.are_strings, value.values())),
         'a table of lists, such as {"tests/*" = ["PM501"]}',
     ),
 }

@@ -114,6 +114,7 @@ def minor_of(version: str) -> Minor:
     return int(first), int(rest.partition(".")[0] or 0)
 
 
+@lru_cache(maxsize=8192)
 def distribution_of(name: str) -> str:
     """`torch.optim.Adam` comes with torch; "" for what is in no table."""
     package = name.partition(".")[0]

@@ -70,22 +70,12 @@ class Source(Buckets):
     def module_classes(self) -> frozenset[str]:
         """Names of the classes of this file that are surely torch modules: through their bases, in this file."""
         found: set[str] = set()
+        based = [(cls.name, [self.names.of(base) for base in cls.bases]) for cls in self.classes if cls.bases]
         size = -1
         while size != len(found):
             size = len(found)
-            for cls in self.classes:
-                if any(self._is_module_base(base, found) for base in cls.bases):
-                    found.add(cls.name)
+            found.update(name for name, bases in based if any(_is_module(one, found) for one in bases))
         return frozenset(found)
-
-    def _is_module_base(self, base: ast.expr, known: set[str]) -> bool:
-        names = self.names.of(base)
-        return bool(names) and all(
-            (name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper())
-            or name in _MODULE_BASES
-            or (name.startswith("<local>.") and name[8:] in known)
-            for name in names
-        )
 
     @cached_property
     def names(self) -> Names:
@@ -248,6 +238,16 @@ class Source(Buckets):
     def returns(self, function: ast.AST) -> list[ast.Return]:
         """The `return` statements of a function itself, not of functions inside it."""
         return self._returns.get(function, [])
+
+
+def _is_module(names: frozenset[str], known: set[str]) -> bool:
+    """Whether a base that can be any of these is surely a module; `known` are classes of this file that are."""
+    return bool(names) and all(
+        (name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper())
+        or name in _MODULE_BASES
+        or (name.startswith("<local>.") and name[8:] in known)
+        for name in names
+    )
 
 
 def once_per_file(question: Callable[[Source], Answer]) -> Callable[[Source], Answer]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from premortem.lint.imports import place
 from premortem.lint.keys import keys
 from premortem.lint.marks import imports, more_marks
 from premortem.lint.meters import keeping
+from premortem.lint.patterns import pattern
 from premortem.lint.tree import argument, constant, last_name
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ TRAINS = (b".backward(", b".step(", b"zero_grad", b"no_grad", b".eval(")
 
 # Layers that do one thing in training and another in evaluation.
 _MODAL = (b"Dropout", b"BatchNorm", b"InstanceNorm", b"DropPath")
-MODAL = re.compile("|".join(word.decode() for word in _MODAL))
+MODAL = pattern("|".join(word.decode() for word in _MODAL))
 
 
 @dataclass(slots=True)

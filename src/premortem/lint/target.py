@@ -16,6 +16,7 @@ from pathlib import Path
 
 from premortem.errors import UsageError
 from premortem.lint import pinned, signatures, versions
+from premortem.lint.patterns import pattern
 from premortem.lint.pinned import NAMES, Folder, Requirement
 from premortem.lint.signatures import Minor
 
@@ -142,7 +143,7 @@ class Targets:
         self._known.clear()
 
     def _look_up(self, path: str) -> tuple[Target, str]:
-        here = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - once for every file
+        here = os.path.dirname(path)  # noqa: PTH120 - several times for every file
         if here not in self._known:
             target = self._target(Path(here).resolve())
             self._known[here] = target, repr(target)
@@ -250,7 +251,7 @@ def _rules_out(written: Pin | None, installed: Pin) -> bool:
     return written is not None and installed.newest not in written.minors
 
 
-DIST_INFO = re.compile(r"([A-Za-z0-9_]+)-(\d[^-]*)\.dist-info")
+DIST_INFO = pattern(r"([A-Za-z0-9_]+)-(\d[^-]*)\.dist-info")
 
 
 def _distributions(environment: Path) -> Iterator[Pin]:

@@ -1,11 +1,12 @@
 """The bytes of a file as lines: where each begins, and which place a byte is at."""
 
 import bisect
-import re
 from functools import cached_property
 
+from premortem.lint.patterns import pattern
+
 BOM = b"\xef\xbb\xbf"
-NEWLINE = re.compile(rb"\r\n|\r|\n")
+NEWLINE = pattern(rb"\r\n|\r|\n")
 
 
 class Lines:

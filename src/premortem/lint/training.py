@@ -6,9 +6,13 @@ taken for what it says when nothing in the file contradicts it.
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
+from premortem.lint.patterns import pattern
 from premortem.lint.source import Source, once_per_file
 from premortem.lint.tree import (
     FUNCTIONS,
@@ -25,20 +29,20 @@ from premortem.lint.tree import (
 from premortem.lint.words_used import words
 from premortem.metric_words import speaks_of_epochs
 
-_OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")
-_LOADER = re.compile(
+_OPTIMIZER = pattern(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")
+_LOADER = pattern(
     r"(?:^|[._])(?:train|val|valid|test|eval)(?:ing|idation)?_?(?:data|set|ds|iter|iterator)$|"
     r"loader|(?:^|[._])(?:train|val|valid|test|eval)?_?dl$|batches$|data_?iter|dataset$|generator$"
 )
 # `model`, `net_g`, `netD`, `model2`, `model_ema`; a `network_key` is none.
-_MODEL = re.compile(
+_MODEL = pattern(
     r"(?:^|[._])(?:model|net|network|unet|classifier)"
     r"(?!_(?:key|keys|name|path|id|ids|type|size|args|cfg|conf|dir|file|fn|func|info|list|hash|str)$)(?:_?[a-z0-9]{0,4})$"
 )
 # Modules that are not models.
-_PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
+_PART = pattern(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
 _WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
-_ENGINES = re.compile(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
+_ENGINES = pattern(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
 WITHOUT_GRAD = frozenset(("no_grad", "inference_mode"))
 # These do something only in a `with` or as a decorator; `set_grad_enabled(False)` also as a plain call.
 CONTEXTS = frozenset(
@@ -79,6 +83,18 @@ class Step:
     call: ast.Call
     optimizer: str
     scaler: str
+
+
+_Called = TypeVar("_Called", Backward, Step)
+
+
+def by_loop(source: Source, found: Iterable[_Called]) -> dict[Loop, list[_Called]]:
+    """Those of each loop, of its inner loops too."""
+    loops: dict[Loop, list[_Called]] = {}
+    for one in found:
+        for loop in source.loops_around(one.call):
+            loops.setdefault(loop, []).append(one)
+    return loops
 
 
 def backwards_in(source: Source, scope: ast.AST) -> list[Backward]:
@@ -254,15 +270,21 @@ def is_loader(source: Source, expr: ast.expr, seen: frozenset[str] = frozenset()
         return True
     # `bar = tqdm(loader)` hides the loader's name.
     wrapped = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
-    wrapped += [
-        item.context_expr
-        for block in source.withs
-        for item in block.items
-        if dotted(item.optional_vars) == name and name and isinstance(item.context_expr, ast.Call)
-    ]
+    wrapped += _entered_as(source).get(name, ()) if name else ()
     hidden = [iterated(value) for value in wrapped if iterated(value) is not value]
     # `bar = tqdm(bar)` leads back to where it began.
     return name not in seen and any(is_loader(source, one, seen | {name}) for one in hidden)
+
+
+@once_per_file
+def _entered_as(source: Source) -> dict[str, list[ast.Call]]:
+    """`tqdm(loader)` of `with tqdm(loader) as bar:`, by the name."""
+    found: dict[str, list[ast.Call]] = {}
+    for block in source.withs:
+        for item in block.items:
+            if isinstance(item.context_expr, ast.Call):
+                found.setdefault(dotted(item.optional_vars), []).append(item.context_expr)
+    return found
 
 
 def iterated(expr: ast.expr) -> ast.expr:
@@ -283,8 +305,25 @@ def _names_epochs(source: Source, node: ast.AST) -> bool:
     return any(map(speaks_of_epochs, words(source, node)))
 
 
+@lru_cache(maxsize=8192)
+def sounds_like_model(name: str) -> bool:
+    return _MODEL.search(name.lower()) is not None
+
+
 def is_model(source: Source, name: str) -> bool:
     """By its name, unless it is bound to something else; or as a module of a class of this file."""
+    known = _models_known(source)
+    if name not in known:
+        known[name] = _is_model(source, name)
+    return known[name]
+
+
+@once_per_file
+def _models_known(_source: Source) -> dict[str, bool]:
+    return {}
+
+
+def _is_model(source: Source, name: str) -> bool:
     kinds = source.kinds.of(name)
     if (
         name.startswith(("self.", "cls."))
@@ -292,7 +331,7 @@ def is_model(source: Source, name: str) -> bool:
         and name.partition(".")[2] in _methods(source)
     ):
         return False
-    if _MODEL.search(name.lower()):
+    if sounds_like_model(name):
         return (not kinds or MODULE in kinds) and not _PART.search(name)
     made = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
     return any(last_name(value) in source.module_classes for value in made) and not _PART.search(

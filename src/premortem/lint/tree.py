@@ -4,7 +4,11 @@ import ast
 import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
+
+from premortem.files.syntax import dotted as dotted  # noqa: PLC0414 - two of those questions, which others ask too
+from premortem.files.syntax import last_name as last_name  # noqa: PLC0414
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
@@ -41,28 +45,9 @@ def _children(node: ast.AST) -> tuple[str, ...]:
     return found
 
 
-def dotted(node: ast.AST | None) -> str:
-    """`self.model.head` as text; "" for what is not a plain chain of names."""
-    parts: list[str] = []
-    while node.__class__ is ast.Attribute:
-        parts.append(node.attr)
-        node = node.value
-    if node.__class__ is not ast.Name:
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
 def receiver(call: ast.Call) -> ast.expr | None:
     """`x` in `x.step()`; None for a plain function call."""
     return call.func.value if isinstance(call.func, ast.Attribute) else None
-
-
-def last_name(node: ast.AST) -> str:
-    """`step` of `a.step`, `a.step()` and `step`; "" for anything else."""
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
@@ -142,8 +127,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     return found
 
 
+_place = attrgetter("lineno", "col_offset")
+
+
 def in_order(*nodes: Node) -> tuple[Node, ...]:
-    return tuple(sorted(nodes, key=lambda node: (node.lineno, node.col_offset)))  # type: ignore[attr-defined]
+    return tuple(sorted(nodes, key=_place))
 
 
 # Fields that never hold a node.
@@ -152,6 +140,9 @@ _NO_NODES = frozenset(
     "asname rest kwd_attrs cls_name".split()
 )
 _all_fields: dict[type, tuple[str, ...]] = {}
+# Classes with a list that holds something else than nodes: None for `**rest`, names.
+_MIXED = frozenset((ast.Dict, ast.arguments, ast.Global, ast.Nonlocal, ast.MatchMapping, ast.MatchClass))
+_PLAIN = frozenset((str, int, float, complex, bytes, bool, type(None), type(...)))
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -167,9 +158,9 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in names:
         value = values.get(name)
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
+            found += value if kind not in _MIXED else [item for item in value if isinstance(item, ast.AST)]
+        elif value.__class__ not in _PLAIN:
+            found.append(value)  # type: ignore[arg-type]
     return found
 
 
@@ -260,11 +251,11 @@ def walk(tree: ast.Module) -> dict[type, list[ast.AST]]:
         values = node.__dict__
         for name in fields.get(kind) or _children(node):
             value = values.get(name)
-            if value is None:
-                continue
-            if value.__class__ is list:
-                extend(value[::-1])
-            else:
-                push(value)
+            inner = value.__class__
+            if inner is list:
+                if value:
+                    extend(value[::-1])
+            elif inner not in leaves:
+                push(value)  # type: ignore[arg-type]
     buckets.default_factory = None
     return buckets

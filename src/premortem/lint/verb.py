@@ -30,6 +30,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
 from premortem.terminal.progress import progress
+from premortem.terminal.readers import printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,10 @@ class Lint:
     def run(self) -> Outcome:
         found = self.files()
         if not found:
+            odd = [path for path in self.paths if _is_no_file(path)]
             message = f"there is no Python file, notebook or config under {', '.join(self.paths)}"
+            if odd:
+                message = f"`{odd[0]}` is a pipe or a device, not a file"
             if not any(map(os.path.isdir, self.paths)):
                 raise UsageError(message)
             sys.stderr.write(f"premortem: {message}\n")
@@ -114,7 +118,7 @@ def once(options: argparse.Namespace) -> int:
     outcome = lint.run()
     if options.diff:
         patch = fixes.patch(outcome.diagnostics, outcome.contents, unsafe=options.unsafe_fixes)
-        _print(patch)
+        printed(patch)
         return int(bool(patch))
     if options.fix or options.unsafe_fixes:
         outcome = _fix(lint, outcome, unsafe=options.unsafe_fixes)
@@ -124,6 +128,11 @@ def once(options: argparse.Namespace) -> int:
     if options.strict_files and any(strict_reading.is_unread(one) for one in outcome.diagnostics):
         return 1
     return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
+
+
+def _is_no_file(path: str) -> bool:
+    """A pipe, a device: it is there, and there is nothing to read in it."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)  # noqa: PTH110, PTH112, PTH113
 
 
 def _report_named(outcome: Outcome, paths: Sequence[str]) -> None:
@@ -173,18 +182,7 @@ def _show(options: argparse.Namespace, outcome: Outcome) -> None:
     text = render(outcome.diagnostics, outcome.files)
     if outcome.silenced and options.format == "text":
         text = f"{text.rstrip()} ({outcome.silenced} silenced)\n"
-    _print(text)
-
-
-def _print(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        # The name of a file can hold what this terminal cannot show.
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # `premortem lint | head`: the reader has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    printed(text)
 
 
 def _words(given: Sequence[str] | None) -> tuple[str, ...] | None:

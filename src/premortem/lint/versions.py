@@ -1,11 +1,11 @@
 """Version requirements as people write them (PEP 440, Poetry, conda), asked about minor releases."""
 
-import re
 from collections.abc import Iterable
 
+from premortem.lint.patterns import pattern
 from premortem.lint.signatures import Minor
 
-CLAUSE = re.compile(r"\s*(===|==|~=|!=|<=|>=|<|>|\^|~|=|)\s*v?(\d+(?:\.\d+)*)(\.\*)?")
+CLAUSE = pattern(r"\s*(===|==|~=|!=|<=|>=|<|>|\^|~|=|)\s*v?(\d+(?:\.\d+)*)(\.\*)?")
 PATCHES = 12  # no minor release of what is in the tables has had more
 
 

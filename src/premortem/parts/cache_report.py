@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from premortem.parts.sizes import in_words
+from premortem.amounts import size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class CacheReport:
 
     def __str__(self) -> str:
         lines = [
-            f"RamCache: {self.held:,} of {self.samples:,} samples in {in_words(self.used)} of {in_words(self.budget)}, {self.policy}"
+            f"RamCache: {self.held:,} of {self.samples:,} samples in {size(self.used)} of {size(self.budget)}, {self.policy}"
         ]
         if self.hits + self.misses:
             lines.append(
@@ -46,7 +46,7 @@ class CacheReport:
             )
         if self.no_room:
             lines.append(
-                f"{self.no_room:,} did not fit: the budget is used up; all would need about {in_words(self.needed)}"
+                f"{self.no_room:,} did not fit: the budget is used up; all would need about {size(self.needed)}"
             )
         if self.too_large:
             lines.append(f"{self.too_large:,} did not fit: each is larger than the whole budget")
@@ -54,7 +54,7 @@ class CacheReport:
             lines.append(f"{self.cannot_be_held:,} cannot be held: see the warning")
         if self.lowered_from:
             lines.append(
-                f"the budget was lowered from {in_words(self.lowered_from)}: more than {in_words(self.budget)} was not free"
+                f"the budget was lowered from {size(self.lowered_from)}: more than {size(self.budget)} was not free"
             )
         if self.random:
             lines.append(

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,21 +12,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from premortem.tensors.nested import tensors
+
 _OURS = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)  # noqa: PTH120 - compared with file names in frames
-
-
-def tensors(value: Any, depth: int = 8) -> Iterator[Tensor]:
-    """Every tensor in what was handed over: in lists, dictionaries, and the fields of objects such as model outputs."""
-    if isinstance(value, Tensor):
-        yield value
-    elif depth and isinstance(value, Mapping):
-        for item in value.values():
-            yield from tensors(item, depth - 1)
-    elif depth and isinstance(value, Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from tensors(item, depth - 1)
-    elif depth and hasattr(value, "__dataclass_fields__"):
-        yield from tensors([getattr(value, name) for name in value.__dataclass_fields__], depth - 1)
 
 
 def of_value(term: Callable[[], Any], inputs: Sequence[Tensor], value: float) -> str:

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from premortem.parts.causes import tensors
 from premortem.parts.layout_report import LayoutReport
 from premortem.parts.preserved import evaluating, preserved
+from premortem.tensors.nested import tensors
 
 FORMATS: dict[int, torch.memory_format] = {4: torch.channels_last, 5: torch.channels_last_3d}
 CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d, nn.Conv3d, nn.ConvTranspose3d)

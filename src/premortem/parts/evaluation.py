@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from premortem.parts.causes import tensors
+from premortem.amounts import length
 from premortem.parts.metrics import Metrics
 from premortem.parts.outcome import Outcome, Tally
 from premortem.parts.preserved import evaluating
+from premortem.tensors.nested import tensors
 
 Forward = Callable[[Any], tuple[Any, Any]]
 Measure = Callable[[Any, Any], Tensor]
@@ -65,7 +66,7 @@ class Evaluation:
 
     def __call__(self, loader: Iterable[Any], forward: Forward, *, step: int | None = None) -> Outcome:
         """`forward(batch)` returns prediction and target. `step` is handed on to the metrics."""
-        total = _length(loader)
+        total = length(loader)
         tallies = {name: Tally() for name in self.measures}
         failures: list[str] = []
         seen = samples = 0
@@ -133,13 +134,6 @@ class Evaluation:
             failures=tuple(failures),
             notes=tuple(f"{name}: {note}" for name, tally in tallies.items() for note in tally.notes),
         )
-
-
-def _length(loader: Any) -> int | None:
-    try:
-        return len(loader)
-    except (TypeError, NotImplementedError):  # a stream
-        return None
 
 
 def _count(prediction: Any, target: Any) -> int:

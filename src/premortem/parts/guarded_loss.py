@@ -16,6 +16,7 @@ from torch.utils.hooks import RemovableHandle
 
 from premortem.parts import causes
 from premortem.parts.ledger import Ledger, TermRecord
+from premortem.tensors.nested import tensors
 
 Term = Callable[..., Tensor]
 EXPLAINED = 3  # failures of a term that are looked into one by one; later ones are counted
@@ -128,7 +129,7 @@ class GuardedLoss:
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *inputs: Any, **named: Any) -> Tensor:
-        sources = [t for t in causes.tensors((inputs, named)) if t.requires_grad]
+        sources = [t for t in tensors((inputs, named)) if t.requires_grad]
         values = {name: term(*inputs, **named) for name, term in self._terms.items()}
         outcomes = self._outcomes(values, sources)
         kept: dict[str, _Outcome] = {}
@@ -177,7 +178,7 @@ class GuardedLoss:
                 cause = causes.of_gradient(failed.value, sources)
             else:
                 again = functools.partial(self._terms[name], *inputs, **named)
-                cause = causes.of_value(again, list(causes.tensors((inputs, named))), failed.number)
+                cause = causes.of_value(again, list(tensors((inputs, named))), failed.number)
         chosen = None if fallback is None else self._stand_in(name, fallback(*inputs, **named), sources)
         record.fail(cause, replaced=chosen is not None)
         return chosen

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from premortem.parts import randomness
+from premortem.tensors import generators
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def preserved(model: nn.Module) -> Iterator[None]:
     contents = [
         {name: buffer.clone() for name, buffer in held.items() if buffer is not None} for held in buffers
     ]
-    with randomness.kept():
+    with generators.kept():
         try:
             yield
         finally:

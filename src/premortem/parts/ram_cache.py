@@ -8,13 +8,14 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from premortem.amounts import free
-from premortem.parts import randomness, sizes
+from premortem.amounts import free, size
+from premortem.parts import sizes
 from premortem.parts.cache_report import CacheReport
 from premortem.parts.encoded import Encoded, Unfit, encode
 from premortem.parts.progress import bar
 from premortem.parts.shared_samples import SharedSamples
 from premortem.parts.shelves import FULL, KIND, LARGE, PAGE
+from premortem.tensors import generators
 
 CHECKED = 4  # samples that are read again when the cache begins to fill, to see whether they stay the same
 AGAIN = 2  # times; a flip that happens half of the time is then seen in 255 of 256 caches
@@ -122,7 +123,7 @@ class RamCache(Dataset[Any]):
                     problems[place] = why
                 if code == FULL:
                     break
-                advance(f"{sizes.in_words(self._held.used)} held")
+                advance(f"{size(self._held.used)} held")
         if self.policy == "pinned":
             self._held.leave_out([place for place in wanted if place not in problems], FULL)
         self._judge(wanted, problems)
@@ -183,7 +184,7 @@ class RamCache(Dataset[Any]):
         if self._held.count("checked") > CHECKED:
             return
         with (
-            randomness.kept()
+            generators.kept()
         ):  # after the first reading: the next ones draw further, and then all is put back
             again = [encode(self._read(place)) for _ in range(AGAIN)]
         if not all(map(encoded.same_as, again)) and self._held.count("random") == 1:

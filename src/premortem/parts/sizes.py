@@ -2,7 +2,7 @@
 
 import re
 
-from premortem.amounts import free, scaled
+from premortem.amounts import free
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -24,8 +24,3 @@ def in_bytes(amount: float | str) -> int:
     if 0 < amount <= 1 and isinstance(amount, float):
         return int(amount * free())
     return int(amount)
-
-
-def in_words(size: float) -> str:
-    number, unit = scaled(size)
-    return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch._subclasses import fake_tensor
 from torch.utils._pytree import tree_map
 
-from premortem.parts.causes import tensors
+from premortem.tensors.nested import tensors
 
 Shapes = tuple[tuple[int, ...], ...]
 _NEEDS_CONTENTS = (

@@ -40,7 +40,9 @@ class Point:
         "_home",
         "_layers",
         "_own",
+        "_sole",
         "_static",
+        "_two",
         "alone",
         "call",
         "chain",
@@ -60,6 +62,11 @@ class Point:
         self._home = _home(owner, self.original)
         self._layers: list[Layer] = []
         self._chains: dict[frozenset[int], Any] = {}  # by who is silent
+        self._sole: Subscriptions | None = None  # whose layers all of them are,
+        self._two: list[Any] = [
+            None,
+            None,
+        ]  # ... and the chains while that one speaks, and while it is silent
         self.chain: Any = None  # the one of now; `call` is another one where calls pass it by
         self.alone = False  # there is one layer
         self.guard: Guard | None = None  # of all layers, if they have but one
@@ -98,19 +105,27 @@ class Point:
 
     def _changed(self) -> None:
         self._chains.clear()
+        subscribers = set(map(_SUBSCRIBER, self._layers))
+        self._sole, self._two = subscribers.pop() if len(subscribers) == 1 else None, [None, None]
+        self.alone = len(self._layers) == 1
         guards = {layer.subscriber.guard if layer.guarded else None for layer in self._layers}
         self.guard = guards.pop() if len(guards) == 1 else None
         self.choose()
 
     def choose(self) -> None:
         """Whoever subscribed has become silent, or speaks again. Both ways are made once; then this is one assignment."""
-        subscribers = map(_SUBSCRIBER, self._layers)  # all points are asked whenever a look begins or ends
-        silent = frozenset(map(id, filter(_SILENT, subscribers)))
+        sole = self._sole  # nearly always: all points are asked whenever a look begins or ends
+        if sole is not None:
+            chain = self._two[sole.silent]
+            if chain is None:
+                chain = self._two[sole.silent] = self._compose(frozenset({id(sole)} if sole.silent else ()))
+            self.call = self.chain = chain
+            return
+        silent = frozenset(map(id, filter(_SILENT, map(_SUBSCRIBER, self._layers))))
         chain = self._chains.get(silent)
         if chain is None:
             chain = self._chains[silent] = self._compose(silent)
         self.call = self.chain = chain
-        self.alone = len(self._layers) == 1
 
     def pass_by(self, straight: Any) -> None:
         """Until `heed`, calls go `straight` there instead of to the only layer; several layers are always called."""

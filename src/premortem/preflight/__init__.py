@@ -8,12 +8,20 @@
 Each is a part: `survey(project, tell)` gives its `Part`, and `ALL` are the checks that can say something in it.
 """
 
-from premortem.preflight.config import ALL as CONFIG
-from premortem.preflight.data import ALL as DATA
-from premortem.preflight.environment import ALL as ENVIRONMENT
-from premortem.preflight.rehearsal import ALL as REHEARSAL
-from premortem.preflight.unit import Check
+from __future__ import annotations
 
-ALL: tuple[type[Check], ...] = (*ENVIRONMENT, *CONFIG, *DATA, *REHEARSAL)
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ALL", "Check"]
+if TYPE_CHECKING:
+    from premortem.preflight.unit import Check
+
+    ALL: tuple[type[Check], ...]
+
+
+def __getattr__(name: str) -> Any:
+    """`ALL`, when it is asked for: beside a run one part is needed, and the others would be half of that process's time."""
+    if name != "ALL":
+        raise AttributeError(name)
+    from premortem.preflight import config, data, environment, rehearsal
+
+    return globals().setdefault("ALL", (*environment.ALL, *config.ALL, *data.ALL, *rehearsal.ALL))

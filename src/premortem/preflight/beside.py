@@ -3,6 +3,8 @@
     the run's first step   ─►  a process of the lowest priority, which is given the names of the files that were opened so far
     what it says, a file   ─►  taken at the end of a step, or at the end of the run, which waits for it a little
 
+Each finding is a line of that file as soon as it is made: where the limit of time ends the process, those before it are not lost.
+
 In this process, and not in a thread of the run: reading tables is work for the interpreter, which trains.
 """
 
@@ -12,17 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from premortem.findings import Finding
 from premortem.startup import behind
-from premortem.startup.children import family
 
 
 def main() -> None:
     asked: dict[str, Any] = json.load(sys.stdin)
-    outer = family()
-    if outer is not None:
-        outer.stand_down()  # the run has started this process, but it is no part of it
-    behind.step_back()
-    behind.end_with(int(asked["run"]))
+    behind.take_place(int(asked["run"]))
     _limit(int(asked["seconds"]))
     from premortem.preflight.data import surveying
     from premortem.preflight.data.checks import ALL
@@ -31,15 +29,14 @@ def main() -> None:
     project = Project(
         folder=Path(asked["folder"]), target=asked["target"], module=asked["module"], argv=asked["argv"]
     )
-    part = surveying.survey_opened(project, asked["files"], float(asked["began"]), lambda _: None)
     cards = {check.card.code: check.card for check in ALL}
-    json.dump(
-        {
-            "findings": [finding.to_json() for finding in part.findings],
-            "explains": {f.code: list(cards[f.code].explains) for f in part.findings},
-        },
-        sys.stdout,
-    )
+
+    def heard(finding: Finding) -> None:
+        record = {"finding": finding.to_json(), "explains": list(cards[finding.code].explains)}
+        sys.stdout.write(f"{json.dumps(record)}\n")
+        sys.stdout.flush()
+
+    surveying.survey_opened(project, asked["files"], float(asked["began"]), lambda _: None, heard)
 
 
 def _limit(seconds: int) -> None:

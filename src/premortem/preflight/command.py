@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from premortem import settings
-from premortem.command_line import Parser, formatted, silencing, starting_a_script
+from premortem.command_line import Parser, formatted, limited, silencing, starting_a_script
 
 
 def parser() -> Parser:
@@ -25,7 +25,7 @@ def parser() -> Parser:
     add("--steps", type=int, default=5, metavar="N", help="optimizer steps of the rehearsal (default: 5)")
     add("--deadline", metavar="9h|17:30|slurm|kaggle|colab|auto", help="when the run must be over")
     add("--quota", metavar="30h", help="device time that the run may use up: its time x the devices booked")
-    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
+    limited(made, 300.0)
     add("--no-rehearsal", action="store_true", help="run nothing of the script's")
     add("--findings", type=Path, metavar="FILE.json", help="write what was found to this file")
     add("--json", type=Path, metavar="FILE.json", help="write the whole page to this file")

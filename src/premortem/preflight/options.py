@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from premortem.lint.declared_options import declared
 from premortem.lint.source import Source
-from premortem.lint.tree import argument, constant, last_name
+from premortem.lint.tree import argument
 
 
 @dataclass(frozen=True)
@@ -38,26 +39,18 @@ def read(sources: Iterable[Source], argv: Sequence[str]) -> dict[str, Option]:
 
 
 def _declared(source: Source, argv: list[str]) -> Iterator[Option]:
-    for call in sorted(source.calls_to("add_argument"), key=lambda one: one.lineno):
-        names = [name for name in map(constant, call.args) if isinstance(name, str)]
-        if not names:
-            continue
-        long = [name for name in names if name.startswith("--")]
-        chosen = constant(argument(call, "dest"))
-        name = chosen if isinstance(chosen, str) else (long or names)[0].lstrip("-").replace("-", "_")
-        action = argument(call, "action")
-        default = argument(call, "default")
-        word = constant(action)
+    for one in declared(sorted(source.calls_to("add_argument"), key=lambda call: call.lineno)):
+        action = one.said("action")
         yield Option(
-            name=name,
-            spelled=tuple(names),
-            convert=last_name(convert) if (convert := argument(call, "type")) is not None else "",
-            action=word if isinstance(word, str) else last_name(action) if action is not None else "",
-            default=constant(default),
-            choices=argument(call, "choices") is not None,
-            given=_given(names, argv) if names[0].startswith("-") else None,
+            name=one.name,
+            spelled=one.spelled,
+            convert=one.named("type"),
+            action=action if isinstance(action, str) else one.named("action"),
+            default=one.said("default"),
+            choices=argument(one.call, "choices") is not None,
+            given=None if one.positional else _given(one.spelled, argv),
             file=source.path,
-            line=call.lineno,
+            line=one.call.lineno,
         )
 
 

@@ -15,7 +15,7 @@ from premortem.findings import NOUNS, Finding, Severity, tally
 from premortem.preflight.project import Part, Project
 from premortem.preflight.wording import place
 from premortem.terminal.console import WIDTH, Console
-from premortem.terminal.frame import COLOURS
+from premortem.terminal.frame import COLOURS, clean
 
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"
@@ -141,8 +141,7 @@ def _counted(findings: Sequence[Finding]) -> str:
 
 def _printable(text: str) -> str:
     """Names of files and settings must not steer the terminal."""
-    text = redaction.redacted(text)
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    return clean(redaction.redacted(text))
 
 
 def record(project: Project, parts: Sequence[Part], run: dict[str, Any], *, interrupted: bool = False) -> str:

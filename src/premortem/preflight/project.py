@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,9 @@ from premortem.findings import Finding
 from premortem.preflight.unit import Check
 
 if TYPE_CHECKING:
+    from premortem.preflight.options import Option
     from premortem.preflight.reading import Reading
+    from premortem.preflight.values import Values
 
 Tell = Callable[[str], None]  # one line about what is being done
 
@@ -43,6 +46,20 @@ class Project:
 
         return reading.read(self)
 
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        """Of its argparse, with the values that this command gives them."""
+        from premortem.preflight import options
+
+        return options.read(self.reading.sources, self.argv)
+
+    @cached_property
+    def values(self) -> Values:
+        """What its expressions amount to."""
+        from premortem.preflight.values import Values
+
+        return Values(self.options)
+
 
 @dataclass(kw_only=True)
 class Part:
@@ -55,10 +72,18 @@ class Part:
     silenced: int = 0  # findings that are not among them, because a comment or a setting says so
     skipped: str = ""  # why there is nothing to say
     interrupted: KeyboardInterrupt | None = None  # in the middle of it
+    heard: Callable[[Finding], None] | None = None  # hears each finding as it is made
 
     def judge(self, checks: Iterable[type[Check]], facts: Any) -> None:
+        """One check that fails is a line of its own: what the others see is not lost."""
         for check in checks:
-            self.findings += check().look(facts)
+            try:
+                for finding in check().look(facts):
+                    self.findings.append(finding)
+                    if self.heard is not None:
+                        self.heard(finding)
+            except Exception as error:  # noqa: BLE001 - our own bug must not hide what the others find
+                self.facts.append(("not judged", f"{check.card.code}, for {own_fault(error)}"))
 
     def absorb(self, later: Part) -> None:
         """What another look at the same subject has shown."""
@@ -70,3 +95,9 @@ class Part:
 
 
 Survey = Callable[[Project, Tell], Part]
+
+
+def own_fault(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return f"a fault of premortem's own ({type(error).__name__}: {error}, {where})"

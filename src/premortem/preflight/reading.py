@@ -7,13 +7,13 @@ nothing for a top-level name); what lies inside a package is then a matter of pa
 import ast
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from premortem.files import untrusted
+from premortem.files.machine import answer_of
 from premortem.lint import files, settings
 from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
@@ -120,17 +120,8 @@ def ask(start: Path, folder: Path, names: Iterable[str]) -> dict[str, Found]:
     if not wanted:
         return {}
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", _ASK, str(start), *wanted],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-        answer = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
+        answer = json.loads(answer_of([sys.executable, "-c", _ASK, str(start), *wanted], _PATIENCE, folder))
+    except ValueError:
         return {}
     return {name: Found(origin or "", tuple(folders)) for name, (origin, folders) in answer.items()}
 

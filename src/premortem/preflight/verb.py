@@ -3,13 +3,12 @@
 import argparse
 import functools
 import time
-import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from premortem import settings
-from premortem.command_line import Command
+from premortem.command_line import Command, not_over_code
 from premortem.convictions.pairs import joined
 from premortem.derived.folding import fold
 from premortem.errors import PremortemError, UsageError
@@ -17,7 +16,7 @@ from premortem.files import private
 from premortem.files.findings_file import FindingsFile
 from premortem.findings import Finding
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
-from premortem.preflight.project import Part, Project, Survey, Tell
+from premortem.preflight.project import Part, Project, Survey, Tell, own_fault
 from premortem.program.running import Program
 from premortem.settings import Silence, shown
 from premortem.terminal.console import Console
@@ -74,7 +73,7 @@ class Checking:
         try:
             conclusion.conclude(self.project, machine, samples, rehearsed, tell)
         except Exception as error:  # noqa: BLE001 - likewise: the page is worth more than this
-            rehearsed.facts.append(("not judged", f"the whole run, for {_fault(error)}"))
+            rehearsed.facts.append(("not judged", f"the whole run, for {own_fault(error)}"))
 
     def _part(self, title: str, survey: Survey, tell: Tell) -> Part:
         if title == REHEARSAL and not self.rehearses:
@@ -84,7 +83,7 @@ class Checking:
         except PremortemError as error:
             return Part(title=title, skipped=str(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the other parts with it
-            return Part(title=title, skipped=f"could not be looked at, for {_fault(error)}")
+            return Part(title=title, skipped=f"could not be looked at, for {own_fault(error)}")
 
     def _fold(self) -> None:
         """One root cause, one finding, whichever part saw it."""
@@ -143,12 +142,6 @@ def _say(doing: Progress, part: str, text: str) -> None:
     doing.say(f"{part}: {text}")
 
 
-def _fault(error: Exception) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}:{place.lineno}"
-    return f"a fault of premortem's own ({type(error).__name__}: {error}, {where})"
-
-
 def _key(finding: Finding) -> tuple[str, str, str]:
     return finding.code, str(finding.where), finding.message
 
@@ -190,11 +183,9 @@ def run(options: argparse.Namespace, command: Command) -> int:
 
 def project(options: argparse.Namespace, command: Command) -> Project:
     """Raises UsageError for what cannot be meant."""
-    if command.module and (not command.target or command.target.startswith("-")):
-        raise UsageError("`-m` needs the name of a module: premortem check -m package.module")
     folders = [Path(folder) for folder in options.data or ()]
-    if not command.target and not folders:
-        raise UsageError("which script? premortem check train.py, or premortem check --data DIR")
+    if command.module or not folders:
+        command.needs_a_script("check", ", or premortem check --data DIR")
     if command.target:
         Program(target=command.target, module=command.module, argv=command.argv).check()
     for folder in folders:
@@ -202,12 +193,7 @@ def project(options: argparse.Namespace, command: Command) -> Project:
             raise UsageError(f"`--data {folder}`: there is no such folder")
     if options.steps < 1:
         raise UsageError("`--steps` counts optimizer steps: at least 1")
-    if options.seconds <= 0:
-        raise UsageError("`--seconds` must be more than 0")
-    for name in ("findings", "json"):
-        file = getattr(options, name)
-        if file is not None and file.suffix == ".py":
-            raise UsageError(f"`--{name} {file}` would overwrite a Python file; give it a .json file")
+    not_over_code(options, "findings", "json")
     return Project(
         folder=_here(),
         target=command.target,

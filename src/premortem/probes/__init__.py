@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 from torch.optim.optimizer import Optimizer
 
-from premortem.events import Event
+from premortem.events import Event, LogLine
 from premortem.probes.attention_masks import AttentionMasks
 from premortem.probes.backward import Backwards
 from premortem.probes.batch_rows import BatchRows
@@ -18,9 +18,12 @@ from premortem.probes.broken_weights import BrokenWeights
 from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
+from premortem.probes.drawn_orders import DrawnOrders
 from premortem.probes.drawn_samples import DrawnSamples
 from premortem.probes.draws import Draws
 from premortem.probes.dropped_results import DroppedResults
+from premortem.probes.erased_gradients import ErasedGradients
+from premortem.probes.existing_objects import left_behind
 from premortem.probes.experiments import Experiments
 from premortem.probes.files_read import FileReading
 from premortem.probes.finite_questions import Questions
@@ -39,12 +42,18 @@ from premortem.probes.numpy_warnings import NumpyWarnings
 from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.parameter_audit import ParameterAudit
+from premortem.probes.parts_of_data import PartsOfData
+from premortem.probes.picture_layout import PictureLayout
 from premortem.probes.rank_comparison import RanksProbe
 from premortem.probes.recent_data import Recent
+from premortem.probes.recorded_metrics import RecordedMetrics
 from premortem.probes.recorder import Recorder
+from premortem.probes.recounted_scores import RecountedScores
+from premortem.probes.replaced_weights import ReplacedWeights
 from premortem.probes.reported_sums import ReportedSums
 from premortem.probes.rest import Rest
 from premortem.probes.resuming import Resuming
+from premortem.probes.running_metrics import RunningMetrics
 from premortem.probes.saved_contents import Saved
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
@@ -68,14 +77,19 @@ class Attachment:
         self.optimizers = Optimizers(session)
         self.models = models = Models(session)
         self.states = States(session, self.optimizers)
+        models.before_forward.append(self.states.flags.call_begins)
+        models.after_forward.append(self.states.flags.call_ended)
         self.saved = Saved(session, self.states, models)
         recent = Recent()
         self.op_audit = OpAudit(session, models, recent)
         self.pairs = Pairs(session, models)
         self.nonfinite_origin = nonfinite_origin = NonFiniteOrigin(session, models, self.optimizers, recent)
         self.op_audit.suspects.append(nonfinite_origin.microscope_schedule.suspect)
+        self.optimizers.suspects.append(nonfinite_origin.microscope_schedule.alarm)
+        draws = Draws(session)
         byhand = ByHand(session, self.optimizers, models)
-        self.backwards = Backwards(session, self.optimizers, models, byhand, nonfinite_origin)
+        choices = self.op_audit.choices
+        self.backwards = Backwards(session, self.optimizers, models, byhand, nonfinite_origin, draws, choices)
         self.stats = Stats(
             session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
         )
@@ -88,6 +102,7 @@ class Attachment:
         losses = Losses(session, models, recent, nonfinite_origin, self.pairs, self.recorder)
         experiments = Experiments(session, models, self.optimizers, recent)
         masks = AttentionMasks(session, models)
+        self.op_audit.on_softmax.append(masks.weighed)
         losses.on_target.append(experiments.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
@@ -96,6 +111,7 @@ class Attachment:
         self.steering = Steering(session, self.reading)
         self.dropped = DroppedResults(session, self.optimizers)
         self.schedulers = Schedulers(session, self.optimizers)
+        self.schedulers.suspects.append(nonfinite_origin.microscope_schedule.look_at_evaluations)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
@@ -103,9 +119,11 @@ class Attachment:
         shards = Shards(session, models)
         shards.began.append(self.ranks.meets_pieces)
         self.home = Home(session, self.optimizers)
-        self.seeds = Seeds(session)
+        self.seeds = Seeds(session, self.optimizers)
         self.reported = ReportedSums(session)
+        self.recorded = RecordedMetrics(session)
         self.resuming = Resuming(session, self.optimizers, self.schedulers, self.scalers)
+        self.replaced = ReplacedWeights(session, self.optimizers, self.states, self.reading)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -118,9 +136,15 @@ class Attachment:
             losses,
             experiments,
             masks,
+            ErasedGradients(session, self.optimizers, models.registry),
             Followers(session, models, self.optimizers),
             LoopHabits(session, models, self.optimizers),
             BatchRows(session, self.loaders),
+            PartsOfData(session, self.loaders, models),
+            DrawnOrders(session, self.loaders),
+            RunningMetrics(session, self.loaders, models.registry),
+            PictureLayout(session, models),
+            RecountedScores(session, self.loaders, models),
             DrawnSamples(session, models),
             self.loaders,
             self.inflow,
@@ -132,9 +156,10 @@ class Attachment:
             BrokenWeights(session, models, nonfinite_origin),
             NumpyWarnings(session),
             self.seeds,
-            Draws(session),
+            draws,
             Keeping(session, self.optimizers),
             self.resuming,
+            self.replaced,
             Compiling(session, self.op_audit, nonfinite_origin.microscope_schedule),
             Capturing(session),
             nonfinite_origin.microscope_schedule,
@@ -164,10 +189,17 @@ class Attachment:
                 self.reading.tell()
             with self.session.looking_at("steering"):
                 self.steering.tell()
+            with self.session.looking_at("trackers"):
+                self.recorded.look_for_trackers()
         self.models.step_ended()
         self.backwards.step_ended()
         self.nonfinite_origin.step_ended()
         self.op_audit.focus()
+
+    def printed(self, line: LogLine) -> None:
+        """The script prints this line just now."""
+        self.reported.printed(line)
+        self.recorded.printed(line)
 
     def alarm(self, steps: int = 4) -> None:
         """Something looks wrong: audit the next steps."""
@@ -205,6 +237,11 @@ class Attachment:
                 elif isinstance(thing, Optimizer):
                     self.optimizers.introduce(thing)
 
+    def leave_behind(self) -> None:
+        """A trial is over, and the next one of this process begins with others."""
+        tracks = [each for each in self.optimizers.tracks.values() if each.built_at is not None]
+        left_behind.update(each for track in tracks if (each := track.optimizer()) is not None)
+
     def drain(self) -> None:
         """Numbers that are still on their way from the device."""
         self.stats.drain()
@@ -216,6 +253,8 @@ class Attachment:
             self.reading.tell()
         with self.session.looking_at("steering"):
             self.steering.tell()
+        with self.session.looking_at("replaced weights"):
+            self.replaced.tell()
         self.ranks.close()
 
     def detach(self) -> None:

@@ -12,6 +12,7 @@ from torch.nn import functional
 from premortem.events import PaddingMask
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
+from premortem.probes.numbers import on_host
 from premortem.probes.session import Session, user_site
 
 _MOST = 4  # attentions of a step
@@ -24,6 +25,7 @@ class AttentionMasks:
         self._given: list[weakref.ref[torch.Tensor]] = []  # what the running root was given
         self._step = -1
         self._seen = 0
+        self._by_hand = 0
 
     def install(self) -> None:
         self.models.on_call.append(self._called)
@@ -38,22 +40,50 @@ class AttentionMasks:
         if not self.session.auditing or not isinstance(mask, torch.Tensor) or mask.dim() != 2:
             return
         if self._step != self.session.step:
-            self._step, self._seen = self.session.step, 0
+            self._new_step()
         self._seen += 1
         if self._seen > _MOST or not self.models.depth:
             return
         hidden = mask if mask.dtype == torch.bool else mask == -math.inf
+        tensor = self._laid_under(mask.shape[0], mask.shape[1], mask.device)
+        if tensor is not None:
+            self._compare(hidden, tensor, "key_padding_mask")
+
+    def _new_step(self) -> None:
+        self._step, self._seen, self._by_hand = self.session.step, 0, 0
+
+    def _laid_under(
+        self, samples: int, places: int, device: torch.device, *, heads: bool = False
+    ) -> torch.Tensor | None:
+        """What the root was given, of as many samples (of which each may stand there once for each head) and places."""
         for reference in self._given:
             tensor = reference()
-            if (
-                tensor is not None
-                and tensor.device == mask.device
-                and tuple(tensor.shape[:2]) == tuple(mask.shape)
-            ):
-                self._compare(hidden, tensor)
-                return
+            if tensor is None or tensor.dim() < 2 or tensor.device != device:
+                continue
+            rows, columns = tensor.shape[:2]
+            if rows and columns == places and (samples == rows or (heads and samples % rows == 0)):
+                return tensor
+        return None
 
-    def _compare(self, hidden: torch.Tensor, given: torch.Tensor) -> None:
+    def weighed(self, weights: torch.Tensor) -> None:
+        """Attention that is written by hand: a softmax inside of a model. What it hides has no weight at all."""
+        if self._step != self.session.step:
+            self._new_step()
+        if weights.dim() < 2 or self._by_hand >= _MOST:
+            return
+        given = self._laid_under(weights.shape[0], weights.shape[-1], weights.device, heads=True)
+        if given is None:
+            return
+        self._by_hand += 1
+        # From no place of the sample, and by no head: what is hidden from the past only is no padding.
+        hidden = on_host(weights.detach() == 0).reshape(given.shape[0], -1, weights.shape[-1]).all(1).cpu()
+        shown = hidden.shape[1] - hidden.sum(1)
+        both = (shown > 0) & (shown < hidden.shape[1])
+        # Fillings differ in their length. A mark at a fixed place, which all may look at, does not.
+        if len(shown[both].unique()) > 1:
+            self._compare(hidden[both], given.detach().cpu()[both], "softmax")
+
+    def _compare(self, hidden: torch.Tensor, given: torch.Tensor, by: str) -> None:
         if given.dim() > 3 or (given.dim() == 3) != given.is_floating_point() or given.dtype == torch.bool:
             return
         shown, masked = given[~hidden], given[hidden]
@@ -63,6 +93,7 @@ class AttentionMasks:
             PaddingMask(
                 step=self.session.step,
                 at=user_site(),
+                by=by,
                 shown=len(shown),
                 masked=len(masked),
                 shown_values=len(shown.unique()),

@@ -11,10 +11,13 @@ import torch
 
 from premortem.events import Backward, GradTaken, GraphWalked, Loose, Site
 from premortem.points import passes_on
-from premortem.probes.graph import Root, Tag, root_of, unscaled, walk
+from premortem.probes.draws import Draws
+from premortem.probes.graph import Root, Tag, rest_of, root_of, unscaled, walk
 from premortem.probes.loss_meaning import crossed, feeds, sense, weighed_by_an_error
 from premortem.probes.manual_updates import ByHand
+from premortem.probes.masked_choices import MaskedChoices
 from premortem.probes.modules import Models
+from premortem.probes.noise_spread import misread
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import (
@@ -43,8 +46,12 @@ class Backwards:
         models: Models,
         byhand: ByHand,
         nonfinite_origin: NonFiniteOrigin,
+        draws: Draws,
+        choices: MaskedChoices,
     ) -> None:
         self.session = session
+        self.choices = choices
+        self.draws = draws
         self.optimizers = optimizers
         self.models = models
         self.byhand = byhand
@@ -59,10 +66,14 @@ class Backwards:
         self._walks: Counter[Site | None] = Counter()  # backward passes of this step, by their line
         # Memory ran out in a backward pass: whether the script may go on as if it had not.
         self.out_of_memory: Callable[[Exception, Site | None], bool] | None = None
+        # Where a run can be ended that has made no step: nothing was moved yet.
+        self.without_steps: Callable[[], None] | None = None
 
     def install(self) -> None:
         self.session.layer(torch.autograd, "backward", self._wrap, quiet=self._wrap_counted, asks=True)
-        self.session.around(torch.autograd, "grad", before=self._differentiated, quiet=None)
+        self.session.around(
+            torch.autograd, "grad", before=self._differentiated, after=self._gave_gradients, quiet=None
+        )
 
     def _differentiated(self, *args: Any, **kwargs: Any) -> None:
         """`autograd.grad` (an attack, a penalty, an inner loop) uses forwards as a backward does."""
@@ -70,6 +81,15 @@ class Backwards:
         used = self.models.graphs.used()
         if used:
             self.session.emit(GradTaken(step=self.session.step, at=user_site(), forwards=used))
+
+    def _gave_gradients(self, _: None, result: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
+        """Of a model's parameters, in a step that is looked at operation by operation, and without `create_graph`."""
+        site, asked = user_site(), kwargs.get("create_graph", args[3] if len(args) > 3 else False)
+        if self.session.scope is None or site is None or asked:
+            return
+        leaves = [leaf for output in tensors_in(outputs) for leaf in walk(output).leaves]
+        if any(isinstance(leaf, torch.nn.Parameter) for leaf in leaves):
+            self.session.plain_gradients.given(tensors_in(result), site)
 
     def _wrap(self, original: Any) -> Any:
         session = self.session
@@ -84,6 +104,8 @@ class Backwards:
             result = self._run(original, tensors, args, kwargs, at, ended)
             with session.looking_at("backward"):
                 ended()
+            if self.without_steps is not None and not session.step and self.optimizers.inside is None:
+                self.without_steps()
             return result
 
         return backward
@@ -204,6 +226,10 @@ class Backwards:
                 ops=tuple(found.ops),
                 broadcasts=tuple(found.broadcasts),
                 negated=found.negated,
+                constant=found.constant,
+                rest=rest_of(loss) if found.constant else None,
+                plain_gradients=self.session.plain_gradients.at([loss]),
+                plain_weights=self.session.plain_weights.at([loss]),
                 loose=self._loose(found.leaves, names),
                 sense=sense(loss),
                 feeds=feeds(found.nodes),
@@ -211,6 +237,9 @@ class Backwards:
                 weighed_by_error=weighed_by_an_error(found.nodes),
                 size=len(found.nodes),
                 pulls=self.models.judgements.pulls(loss, found.nodes),
+                misread=misread(found.nodes, self.draws.is_noise),
+                chosen=self.choices.used_in(found.nodes),
+                handed=self.models.layers.states.used_in(found.nodes),
             )
         )
 

@@ -3,14 +3,18 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from math import isfinite
 from typing import Any
 
 import torch
 
 from premortem.events import Site
+from premortem.metric_words import sizes_a_step
 
 _DEEPEST = 3
 _MOST_ITEMS = 64  # looked at in each level
+_MOST_SETTINGS = 256
 _SAMPLED = 8  # tensors of each state dict
 _SCALER = frozenset({"scale", "growth_factor", "backoff_factor", "growth_interval"})
 _SCHEDULER = frozenset({"_step_count", "base_lrs", "_last_lr", "num_bad_epochs"})
@@ -31,6 +35,7 @@ class SavedOptimizer:
     shapes: dict[int, tuple[int, ...]]  # of the moments, by position
     entries: int
     size: int  # parameters in its groups
+    steps: int = 0  # that it has made, where it counts them; 0 when it does not
 
 
 @dataclass
@@ -55,6 +60,7 @@ class Holdings:
     modules: dict[str, SavedModule] = field(default_factory=dict)
     scale: float | None = None
     counters: tuple[tuple[str, int], ...] = ()
+    settings: tuple[tuple[str, int], ...] = ()  # of the run that wrote it, as far as they size its batches
 
     @property
     def resumable(self) -> bool:
@@ -63,7 +69,7 @@ class Holdings:
 
 
 def holdings_of(thing: Any, path: str, at: Site | None) -> Holdings:
-    found = Holdings(path, at, counters=counters_in(thing))
+    found = Holdings(path, at, counters=counters_in(thing), settings=settings_in(thing))
     for name, part in parts_of(thing):
         if optimizer := saved_optimizer(part):
             found.optimizers[name] = optimizer
@@ -84,12 +90,33 @@ def counters_in(thing: Any) -> tuple[tuple[str, int], ...]:
     return tuple((k, v) for k, v in thing.items() if isinstance(k, str) and type(v) is int)[:8]
 
 
-def records_in(thing: Any) -> tuple[tuple[str, float], ...]:
-    """Numbers that are no counters: a best score, a loss."""
+def settings_in(thing: Any) -> tuple[tuple[str, int], ...]:
+    """Batch size, accumulation and number of processes, at the top of the file or in the arguments that lie in it."""
     if not isinstance(thing, Mapping):
         return ()
-    found = ((k, as_number(v)) for k, v in thing.items() if isinstance(k, str) and type(v) is not int)
-    return tuple((k, v) for k, v in found if v is not None)[:8]
+    inner = [
+        value if isinstance(value, Mapping) else getattr(value, "__dict__", None) for value in thing.values()
+    ]
+    levels = [thing, *(each for each in inner if isinstance(each, Mapping) and not is_state(each))]
+    return tuple(
+        (name, value)
+        for level in levels
+        for name, value in islice(level.items(), _MOST_SETTINGS)
+        if isinstance(name, str) and type(value) is int and value > 0 and sizes_a_step(name)
+    )[:8]
+
+
+def records_in(thing: Any) -> tuple[tuple[str, float], ...]:
+    """Numbers that are no counters: a best score, a loss. A state dict has none, and one on a device would have to be waited for."""
+    if not isinstance(thing, Mapping) or _is_all_tensors(thing):
+        return ()
+    near = (
+        (k, v)
+        for k, v in thing.items()
+        if isinstance(k, str) and type(v) is not int and not (isinstance(v, torch.Tensor) and not v.is_cpu)
+    )
+    found = ((k, as_number(v)) for k, v in near)
+    return tuple(islice(((k, v) for k, v in found if v is not None), 8))
 
 
 def parts_of(thing: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Mapping[Any, Any]]]:
@@ -133,7 +160,14 @@ def saved_optimizer(part: Mapping[Any, Any]) -> SavedOptimizer | None:
         shapes=shapes,
         entries=len(state),
         size=len(order),
+        steps=steps_in(state),
     )
+
+
+def steps_in(state: Mapping[Any, Any]) -> int:
+    """A parameter that was frozen for a while has made fewer than the others."""
+    counted = (as_number(entry.get("step")) for entry in state.values() if isinstance(entry, Mapping))
+    return int(max((number for number in counted if number is not None and isfinite(number)), default=0))
 
 
 def hyper_parameters(group: Mapping[Any, Any]) -> dict[str, float]:
@@ -154,9 +188,15 @@ def settings_of(scheduler: Mapping[Any, Any]) -> frozenset[str]:
     return frozenset(names) - _ANY_SCHEDULER
 
 
+def _is_all_tensors(part: Mapping[Any, Any]) -> bool:
+    """As the state of a module, which may have one thing more (`_extra_state`)."""
+    tensors = sum(isinstance(k, str) and isinstance(v, torch.Tensor) for k, v in part.items())
+    return tensors >= max(2, len(part) - 1)
+
+
 def saved_module(part: Mapping[Any, Any]) -> SavedModule | None:
     tensors = {k: v for k, v in part.items() if isinstance(k, str) and isinstance(v, torch.Tensor)}
-    if len(tensors) < 2 or len(tensors) < len(part) - 1:
+    if not _is_all_tensors(part):
         return None
     return SavedModule({name: tuple(value.shape) for name, value in tensors.items()}, samples_of(tensors))
 
@@ -176,5 +216,6 @@ def numbers_of(tensor: torch.Tensor) -> list[float]:
 
 def as_number(value: Any) -> float | None:
     if isinstance(value, torch.Tensor):
-        return float(value) if value.numel() == 1 else None
+        real = not value.is_complex() and not value.is_meta
+        return float(value) if real and value.numel() == 1 else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

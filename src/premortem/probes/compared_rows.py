@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -26,7 +26,7 @@ from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.promises import promise_of
 from premortem.probes.row_origins import Arrays, strangers_among
-from premortem.probes.session import Session, tensors_in
+from premortem.probes.session import Session, tensors_in, version
 
 _LOOKS = 6  # at one line
 _LARGE = 1 << 22  # elements that are compared
@@ -35,7 +35,23 @@ _FRAMES = 3  # innermost ones of the user's
 _VALUES = 64  # variables of one frame
 _EXACT = 1e-5  # of the largest number: what two ways of rounding may differ by in float32
 _SUMS = 1e-3  # how far a sum of probabilities may be from one
+_CLASSES = 256  # that are compared
+_ENDS = 4  # places of a sequence that a shift may leave out
+_SHIFTS = range(-1, _ENDS)
+_COUNTED = 0.5  # of the targets: those of masked words alone say nothing about an order
 _SQUARES = ("cross_entropy", "nll_loss")
+_ANSWERS = 4  # of a step that are kept: a teacher or two, and a network of targets
+
+
+class Answer(NamedTuple):
+    """What a root without gradients gave."""
+
+    model: Model
+    step: int
+    classes: int
+    best: torch.Tensor  # the largest of each row
+    answer: torch.Tensor  # ... and where that is
+    from_file: bool  # each of its weights, and they are now what they were there
 
 
 class ComparedRows:
@@ -46,10 +62,10 @@ class ComparedRows:
         self._arrays = Arrays()
         self._inputs: list[weakref.ref[torch.Tensor]] = []  # of the last root that ran with gradients
         self._asked: list[weakref.ref[torch.Tensor]] = []  # of the last root that ran without
-        self._best: list[
-            torch.Tensor
-        ] = []  # the largest of each row that roots without gradients gave in this step
         self._outputs: list[weakref.ref[torch.Tensor]] = []
+        self._trained: Model | None = None  # the last root that ran with gradients
+        self._answers: list[Answer] = []
+        self._began_from_file: dict[int, bool] = {}  # models that were trained since
 
     def install(self) -> None:
         self.models.on_call.append(self._called)
@@ -58,7 +74,11 @@ class ComparedRows:
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         given = [weakref.ref(tensor) for tensor in inputs]
         if grad:
+            self._trained = model
             self._inputs = given
+            self._answers = [each for each in self._answers if each.step == self.session.step]
+            if model.key not in self._began_from_file:
+                self._began_from_file[model.key] = self._from_file(model)
         else:
             self._asked = given
 
@@ -68,10 +88,19 @@ class ComparedRows:
         if event.tracked:
             self._outputs = [weakref.ref(t) for t in found]
         else:
-            self._best = [
-                *self._best[-3:],
-                *(t.detach().amax(1) for t in found if t.dim() == 2 and 1 < t.shape[1] <= 256),
-            ]
+            model = self.models.registry.known.get(event.model)
+            tables = [t.detach() for t in found if t.dim() == 2 and 1 < t.shape[1] <= _CLASSES]
+            if model is None or not tables:
+                return
+            read, step = self._from_file(model), self.session.step
+            made = [Answer(model, step, t.shape[1], *t.max(1), read) for t in tables]
+            self._answers = [*(each for each in self._answers if each.step == step), *made][-_ANSWERS:]
+
+    def _from_file(self, model: Model) -> bool:
+        module, keys = model.module(), self.session.parameters
+        parameters = list(module.parameters()) if module is not None else []
+        read = self.session.from_file
+        return bool(parameters) and all(read.get(keys.of(p)) == version(p) for p in parameters)
 
     def compared(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, at: Site | None) -> None:
         if not given.requires_grad or wanted.requires_grad or self._looks[at] >= _LOOKS:
@@ -90,20 +119,61 @@ class ComparedRows:
         rows = wanted.shape[0]
         event = RowsCompared(step=self.session.step, at=at, fn=fn, rows=rows)
         event.turned = self._turned(given, wanted, [t for _, t in named])
+        if fn in _SQUARES:
+            found = self._ahead(given, wanted, inputs, [t for _, t in named])
+            event.ahead, event.cut = found or (None, 0)
         event.crossed = crossed(given, wanted) if fn == "kl_div" else None
         event.held_out = held_out(wanted, frames)
         event.itself = itself(given, wanted) if fn in _SQUARES else ""
         if rows >= _FEW and len(inputs) == len(self._inputs):
             event.alike = _all_alike(inputs, wanted)
             event.window = _window(inputs, wanted)
-        event.promise = promise_of(wanted, named, self._best)
+        if fn in _SQUARES and _scores_classes(given) and not wanted.is_floating_point():
+            self._numbered(event, given, wanted)
+        answers = [each for each in self._answers if each.step == event.step]
+        event.promise = promise_of(wanted, named, [each.best for each in answers])
         if event.promise is not None:
             asked = [t for each in self._asked if (t := each()) is not None]
             event.promise = event.promise._replace(same_state=_same(inputs, asked))
-        self._best = []
         if len(inputs) == 1 and rows >= _FEW and not event.alike:
             event.strangers, event.paired = strangers_among(inputs[0], wanted, self._arrays.of(frames, rows))
         self.session.emit(event)
+
+    def _ahead(
+        self, given: torch.Tensor, wanted: torch.Tensor, inputs: list[torch.Tensor], held: list[torch.Tensor]
+    ) -> tuple[int, int] | None:
+        """Of a model of sequences: how many places behind the place that is scored its target stands in the input, and how many places of
+        the output are not scored."""
+        scores = given.reshape(-1, given.shape[-1]) if given.dim() in (2, 3) else given
+        if scores.dim() != 2 or scores.shape[0] != wanted.numel() or wanted.is_floating_point():
+            return None
+        held = [*held, *(t.detach() for each in self._outputs if (t := each()) is not None)]
+        for tokens in inputs:
+            if tokens.dim() != 2 or tokens.is_floating_point() or wanted.numel() % tokens.shape[0]:
+                continue
+            shift = shifted_by(tokens, wanted.reshape(tokens.shape[0], -1))
+            outputs = [t for t in held if t.shape == (*tokens.shape, scores.shape[1])]
+            starts = {start for t in outputs if (start := start_in(t.detach(), scores)) is not None}
+            if shift is not None and len(starts) == 1:
+                return shift - starts.pop(), tokens.shape[1] - wanted.numel() // tokens.shape[0]
+        return None
+
+    def _numbered(self, event: RowsCompared, given: torch.Tensor, wanted: torch.Tensor) -> None:
+        """What models that were read from files answer to these rows, beside the classes that they have."""
+        trained = self._trained
+        outputs = [t.detach() for each in self._outputs if (t := each()) is not None]
+        own = any(t.shape == given.shape and torch.equal(t, given) for t in outputs)
+        if trained is not None and own and self._began_from_file[trained.key]:
+            event.model, event.answered = trained.name, _beside(given.argmax(1), wanted)
+        guides = [
+            each
+            for each in self._answers
+            if each.step == event.step
+            and given.shape[1:] == (each.classes,)
+            and each.answer.shape == wanted.shape
+        ]
+        if len(guides) == 1 and guides[0].from_file and guides[0].model is not trained:
+            event.guide, event.guided = guides[0].model.name, _beside(guides[0].answer, wanted)
 
     def _turned(
         self, given: torch.Tensor, wanted: torch.Tensor, held: list[torch.Tensor]
@@ -132,6 +202,41 @@ class ComparedRows:
                     return None  # so they do belong together
                 found = tuple(score.shape), tuple(target.shape)
         return found
+
+
+def _scores_classes(given: torch.Tensor) -> bool:
+    """As many rows as columns are a matrix of similarities."""
+    return given.dim() == 2 and 2 < given.shape[1] <= _CLASSES and given.shape[0] != given.shape[1]
+
+
+def _beside(answers: torch.Tensor, wanted: torch.Tensor) -> tuple[tuple[int, int, int], ...]:
+    pairs = Counter(zip(answers.tolist(), wanted.tolist(), strict=True))
+    return tuple((answer, target, number) for (answer, target), number in pairs.items())
+
+
+def shifted_by(tokens: torch.Tensor, wanted: torch.Tensor) -> int | None:
+    """The one distance at which all targets that count stand in the input; -1 is the token before."""
+    length, width = tokens.shape[1], wanted.shape[1]
+    found = []
+    for shift in _SHIFTS:
+        first = max(0, -shift)
+        last = min(width, length - shift)
+        if last - first < _FEW or last < width - _ENDS:
+            continue
+        part, there = wanted[:, first:last], tokens[:, first + shift : last + shift]
+        counted = part >= 0
+        if float(counted.float().mean()) >= _COUNTED and bool((part == there)[counted].all()):
+            found.append(shift)
+    return found[0] if len(found) == 1 else None
+
+
+def start_in(output: torch.Tensor, scores: torch.Tensor) -> int | None:
+    """From which place on the places of an output of (samples, places, classes) are scored."""
+    samples, places, classes = output.shape
+    width = scores.shape[0] // samples
+    rows = scores.reshape(samples, width, classes)
+    starts = [s for s in range(min(_ENDS, places - width) + 1) if torch.equal(rows, output[:, s : s + width])]
+    return starts[0] if len(starts) == 1 else None
 
 
 def order_of(flat: torch.Tensor, source: torch.Tensor) -> str:

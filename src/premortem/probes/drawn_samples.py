@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from typing import Any
 
 import torch
 
-from premortem.events import SampleDrawn, Site
+from premortem.events import Forward, SampleDrawn, Site
 from premortem.probes.modules import Models
-from premortem.probes.session import Session, user_site
+from premortem.probes.session import Session, tensors_in, user_site
 
 _LOOKS = 32  # at one line
 
@@ -20,11 +21,14 @@ class DrawnSamples:
         self.models = models
         self.judged = False  # some sample was asked for its probability: a policy
         self._looks: Counter[Site | None] = Counter()
+        self._drawn: list[weakref.ref[torch.Tensor]] = []  # by the root that runs, and given to no layer
 
     def install(self) -> None:
         normal = torch.distributions.Normal
-        self.session.around(normal, "sample", before=self._sampled, quiet=None)
+        self.session.around(normal, "sample", before=self._sampled, after=self._made, quiet=None)
         self.session.around(normal, "log_prob", before=self._asked, quiet=None)
+        self.models.layers.on_inputs.append(self._used)
+        self.models.on_answer.append(self._answered)
 
     def _asked(self, *_args: Any, **_options: Any) -> None:
         self.judged = True
@@ -42,3 +46,16 @@ class DrawnSamples:
         if self._looks[at] <= _LOOKS:
             name = self.models.current.name if self.models.current is not None else "the model"
             self.session.emit(SampleDrawn(step=self.session.step, at=at, model=name))
+
+    def _made(self, note: Any, sample: torch.Tensor, *args: Any, **options: Any) -> None:
+        if self.models.depth and self.models.layers.on and not self.judged:
+            self._drawn.append(weakref.ref(sample))
+
+    def _used(self, inputs: list[torch.Tensor]) -> None:
+        self._drawn = [drawn for drawn in self._drawn if not any(drawn() is each for each in inputs)]
+
+    def _answered(self, event: Forward, result: Any) -> None:
+        """What is handed out, and goes into no layer, is an action: its probability may be written out by hand."""
+        given = tensors_in(result, 2) if self._drawn else ()
+        self.judged = self.judged or any(drawn() is each for drawn in self._drawn for each in given)
+        self._drawn = []

@@ -108,6 +108,11 @@ def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | 
     if axis is None:
         return None
     half = _present(case)
+    if (
+        case.relation.kind == "same"
+        and distance(before.narrow(axis, half, 1), after.narrow(axis, half, 1), before) == 0
+    ):
+        return None  # the model shifts its input itself: an output does not see what stands in its place
     rest = before.shape[axis] - half
     if distance(before.narrow(axis, half, rest), after.narrow(axis, half, rest), before) == 0:
         return None  # the outputs do not depend on that input at all
@@ -126,6 +131,9 @@ class Call:
 
     def __init__(self, module: nn.Module, args: Any, kwargs: Any, inputs: list[torch.Tensor]) -> None:
         self.module, self.args, self.kwargs, self.inputs = module, args, kwargs, inputs
+        self.others: list[
+            torch.Tensor
+        ] = []  # what else came out last: whole numbers, such as the lengths that are left
         self.state = torch.get_rng_state()
         self.device = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
 
@@ -141,6 +149,7 @@ class Call:
         instead = {id(old): new.clone() for old, new in zip(self.inputs, tensors, strict=True)}
         args, kwargs = swapped((self.args, self.kwargs), instead)
         found = [t.detach() for t in tensors_in(self.module(*args, **kwargs)) if t.layout == torch.strided]
+        self.others = [t for t in found if not t.is_floating_point()]
         return sorted((t for t in found if t.is_floating_point()), key=torch.Tensor.numel, reverse=True)
 
 
@@ -187,7 +196,7 @@ def names_of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def without_effect(
-    call: Call, case: Case, before: list[torch.Tensor], names: dict[int, str]
+    call: Call, case: Case, before: list[torch.Tensor], others: list[torch.Tensor], names: dict[int, str]
 ) -> tuple[str, ...]:
     """Inputs of which each sample was given another's, and no output changed. An answer to the batch as a whole, such as a critic's
     mean, is the same in any order."""
@@ -201,7 +210,9 @@ def without_effect(
             continue
         after = call([other if place == each else t for each, t in enumerate(case.tensors)])
         pairs = list(zip(before, after, strict=False))
-        if len(after) == len(before) and all(a.shape == b.shape and distance(a, b, a) == 0 for a, b in pairs):
+        counted = len(others) == len(call.others) and all(map(torch.equal, others, call.others))
+        same_shapes = len(after) == len(before) and all(a.shape == b.shape for a, b in pairs)
+        if counted and same_shapes and all(distance(a, b, a) == 0 for a, b in pairs):
             found.append(names[id(tensor)])
     return tuple(found)
 

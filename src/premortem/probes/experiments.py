@@ -139,6 +139,7 @@ class Experiments:
         with apart(module) as kept:
             call = Call(module, given.args, given.kwargs, inputs)
             base = call(inputs)
+            others = call.others
             changed = distance(base[0], call(inputs)[0], base[0]) if base else 0.0
             repeats = bool(base) and changed == 0
             written = kept.written() if changed else set()
@@ -154,7 +155,9 @@ class Experiments:
                         if known:
                             effects[experiment.name] = max(known)
                 if by_rows(case):
-                    ignored = without_effect(call, case, base, names_of(module, given.args, given.kwargs))
+                    ignored = without_effect(
+                        call, case, base, others, names_of(module, given.args, given.kwargs)
+                    )
         if written and rows >= _FEW:
             self.carried.suspect(given.model, module, written, rows, changed, self._batched(rows, targets))
         if not kept.clean:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from premortem.configs.places import Broken
-from premortem.configs.reading import read
+from premortem.configs.reading import Read, read, values
 from premortem.configs.switches import off_texts, taken_for_true
-from premortem.events import FileFacts, FilesRead, Site, Switch
+from premortem.events import FileFacts, FilesRead, Site, Switch, Variable
 from premortem.files import opened
 from premortem.files.described import describe
 from premortem.files.kept import kept
@@ -32,6 +32,7 @@ _MOST_PARSED = 24  # of which so many are taken apart
 _ENCODINGS = re.compile(
     rb"latin[-_]?1|iso[-_]?8859|cp\d{3,4}|windows-12|utf[-_]?16|chardet|charset_normalizer", re.IGNORECASE
 )
+_asked: dict[str, bool] = {}  # files of modules: whether they are the user's own
 _KEEPS = re.compile(rb"(exists|is_?file)\(")  # a file that is kept for the next run is asked for first
 
 
@@ -92,11 +93,13 @@ class FileReading:
             named = {
                 match[0].decode().lower() for text in code.values() for match in _ENCODINGS.finditer(text)
             }
+            settled = list(configs(files))
             self.session.emit(
                 FilesRead(
                     step=self.session.step,
                     files=tuple(files),
-                    switches=tuple(switches(files, code)),
+                    switches=tuple(switches(settled, code)),
+                    settings=tuple(settings(settled, code)),
                     encodings=tuple(sorted(named)),
                 )
             )
@@ -108,7 +111,9 @@ def user_files() -> list[str]:
     """The files of the user's own modules."""
     modules: list[Any] = list(sys.modules.values())
     files = {file for module in modules if isinstance(file := getattr(module, "__file__", None), str)}
-    return sorted(file for file in files if file.endswith(".py") and is_user_code(file))[:_MOST_FILES]
+    for file in files - _asked.keys():  # torch has thousands, and they stay what they are
+        _asked[file] = file.endswith(".py") and is_user_code(file)
+    return sorted(file for file in files if _asked[file])[:_MOST_FILES]
 
 
 def trees(code: Iterable[tuple[str, bytes]]) -> list[tuple[str, ast.AST]]:
@@ -147,14 +152,27 @@ def with_sources(files: list[FileFacts], code: list[tuple[str, ast.AST]]) -> Ite
         yield made
 
 
-def switches(files: list[FileFacts], code: dict[str, bytes]) -> Iterator[Switch]:
+def configs(files: list[FileFacts]) -> Iterator[tuple[FileFacts, Read]]:
     for file in files:
-        if Path(file.path).suffix.lower() not in _CONFIGS or file.size > _CONFIG_BYTES:
-            continue
-        try:
-            config = read(Path(file.path))
-        except (Broken, RecursionError):
-            continue
+        if Path(file.path).suffix.lower() in _CONFIGS and file.size <= _CONFIG_BYTES:
+            try:
+                config = read(Path(file.path))
+            except (Broken, RecursionError):
+                continue
+            yield file, config
+
+
+def settings(settled: list[tuple[FileFacts, Read]], code: dict[str, bytes]) -> Iterator[Variable]:
+    """Whole numbers whose key the code names."""
+    for file, config in settled:
+        for key, value in values(config.data):
+            name = key.rpartition(".")[2].encode()
+            if type(value) is int and any(name in text for text in code.values()):
+                yield Variable(key, str(value), file.path, config.line(tuple(key.split("."))))
+
+
+def switches(settled: list[tuple[FileFacts, Read]], code: dict[str, bytes]) -> Iterator[Switch]:
+    for file, config in settled:
         found = {key[-1]: (key, text) for key, text in off_texts(config.data)}
         words = [name.encode() for name in found]
         for path, tree in trees(pair for pair in code.items() if any(word in pair[1] for word in words)):

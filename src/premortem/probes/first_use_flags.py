@@ -3,6 +3,8 @@
 layer = ActNorm(...)            initialized = False
 layer.load_state_dict(...)      the weights are the trained ones, and the flag is still False
 layer(x)                        it is done again: the flag turns, and the weights are written over
+
+Only what happens within a call of a model counts: a script that merges or folds weights by hand turns flags too.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import torch
 from torch import nn
 
 from premortem.events import InitialisedAgain, Site
 from premortem.probes.session import Session, sampled, version
 
 _MOST = 512  # layers of a model that are looked at
+_CALLS = 16  # of models after a load: the one that was loaded need not be the first
 
 
 class Flagged(NamedTuple):
@@ -31,21 +35,43 @@ class Flagged(NamedTuple):
 class FirstUseFlags:
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._loaded: list[tuple[int, str, Site | None, list[Flagged]]] = []
+        self._loaded: list[tuple[weakref.ref[nn.Module], str, Site | None]] = []
+        self._calls = 0  # since the last load
+        self._before: list[tuple[int, str, Site | None, list[Flagged]]] = []  # the call that goes on
 
     def loaded(self, module: nn.Module, name: str, at: Site | None) -> None:
-        found = list(flagged(module))
-        if found:
-            self._loaded.append((self.session.modules.of(module), name, at, found))
+        self._loaded = [
+            each for each in self._loaded if (held := each[0]()) is not None and held is not module
+        ]
+        if next(flagged(module), None) is not None:
+            self._loaded.append((weakref.ref(module), name, at))
+            self._calls = 0
 
-    def before_step(self) -> None:
-        """Before the first step after a load: nothing but a forward pass can have turned flags and written weights."""
-        loaded, self._loaded = self._loaded, []
-        for model, name, at, layers in loaded:
+    def stepping(self) -> None:
+        """Before the first step after a load: from here on weights are meant to change."""
+        self._loaded.clear()
+
+    def call_begins(self) -> None:
+        self._before = []
+        if not self._loaded:
+            return
+        self._calls += 1
+        self._before = [
+            (self.session.modules.of(module), name, at, list(flagged(module)))
+            for reference, name, at in self._loaded
+            if (module := reference()) is not None
+        ]
+
+    def call_ended(self) -> None:
+        before, self._before = self._before, []
+        if self._calls >= _CALLS:
+            self._loaded.clear()
+        for model, name, at, layers in before:
             again = [
                 (each, turned, written) for each in layers for turned, written in [done(each)] if written
             ]
             if again:
+                self._loaded.clear()
                 each, turned, written = again[0]
                 self.session.emit(
                     InitialisedAgain(
@@ -62,11 +88,17 @@ class FirstUseFlags:
 
 
 def flags_of(layer: nn.Module) -> dict[str, bool]:
-    return {
-        name: value
-        for name, value in vars(layer).items()
-        if type(value) is bool and name not in {"training", "_is_full_backward_hook"}
-    }
+    """Plain attributes that say yes or no, also as a tensor of one truth value that is no buffer."""
+    found = {}
+    for name, value in vars(layer).items():
+        if name in {"training", "_is_full_backward_hook"}:
+            continue
+        if type(value) is torch.Tensor and value.dtype == torch.bool and value.numel() == 1:
+            if value.device.type == "cpu":
+                found[name] = bool(value)
+        elif type(value) is bool:
+            found[name] = value
+    return found
 
 
 def flagged(module: nn.Module) -> Iterator[Flagged]:

@@ -99,6 +99,9 @@ class GradientHistory:
                 track.glances = track.glance()
                 track.nonzero = self.session.auditing and not track.all_zero()
                 reached.append(track.key)
+                if self.session.auditing:
+                    for hears in self.optimizers.on_gradients:
+                        hears(track)
             track.after_backward = now
         return tuple(reached)
 

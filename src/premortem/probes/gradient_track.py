@@ -29,10 +29,12 @@ class Track:
         "counted",
         "counts",
         "emptied",
+        "first_rates",
         "glances",
         "key",
         "most",
         "nonzero",
+        "one_group",
         "optimizer",
         "pending",
         "rates",
@@ -63,6 +65,9 @@ class Track:
         self.counts: set[tuple[int, int]] = set()
         self.glances: list[Any] = []
         self.rates: list[Any] = []  # the very objects its groups held as learning rates at the last step
+        self.first_rates: tuple[float, ...] = ()  # of its groups, as they are now
+        # The line of the script that writes the rate of one group, and its number, once that was asked
+        self.one_group: tuple[tuple[Site, int] | None] | None = None
         self.most = MOST_SENTINELS
         self.choose()
         self.reset()

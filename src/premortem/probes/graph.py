@@ -12,6 +12,7 @@ from premortem.events import Broadcast
 _MOST_NODES = 50_000
 _OUTPUT = "premortem: a model's output"
 _SCALED = "premortem: scaled by a GradScaler"
+_VALUE = "premortem: what a loss function gave"
 # Nodes that only rearrange: looking for what made a value, one looks through them.
 REARRANGING = frozenset(
     "View Reshape ReshapeAlias UnsafeView Squeeze Unsqueeze Transpose Permute T Slice Select ToCopy Clone "
@@ -108,6 +109,65 @@ def unscaled(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach() if loss is None else loss
 
 
+def mark_value(result: Any, value: float | None) -> None:
+    """Note on the graph what number a loss function gave."""
+    node: Any = result.grad_fn if isinstance(result, torch.Tensor) else None
+    if node is not None and value is not None:
+        node.metadata[_VALUE] = value
+
+
+_TERMS = 64  # of a loss that are added up
+_ROUNDED = 1e-3  # of a loss: what is left of a difference in float32 below this has too few digits to say anything, and counts as 0
+
+
+def rest_of(loss: torch.Tensor) -> float | None:
+    """What a loss has beside its terms with a graph, if these are what loss functions gave, times numbers; None where that is not known."""
+    if loss.numel() != 1 or loss.device.type != "cpu":
+        return None
+    whole = rest = float(loss.detach())
+    terms = 0
+    pending: list[tuple[Any, float]] = [(loss.grad_fn, 1.0)]
+    while pending:
+        node, factor = pending.pop()
+        terms += 1
+        if node is None:
+            continue  # a number without a graph: that is the rest
+        value = node.metadata.get(_VALUE)
+        if value is not None:
+            rest -= factor * value
+            continue
+        name = name_of(node)
+        children = [child for child, _ in node.next_functions]
+        if terms > _TERMS or shape_of(node) != ():
+            return None
+        if name in {"Add", "Sub", "Rsub"}:
+            alpha = getattr(node, "_saved_alpha", 1)
+            signs = {"Add": (1, alpha), "Sub": (1, -alpha), "Rsub": (-alpha, 1)}[name]
+            pending += [(child, factor * sign) for child, sign in zip(children, signs, strict=False)]
+        elif name == "Neg":
+            pending.append((children[0], -factor))
+        elif name in {"Mul", "Div"} and (by := constant_of(node)):
+            pending.append((children[0], factor * by if name == "Mul" else factor / by))
+        elif name in {"ToCopy", "View", "Squeeze", "Clone"}:
+            pending.append((children[0], factor))
+        else:
+            return None
+    return rest if abs(rest) > _ROUNDED * abs(whole) else 0.0
+
+
+def saved(node: Any, name: str) -> Any:
+    """What a node keeps for the backward pass; None where it keeps none, and where taking it out would run the user's code:
+    `checkpoint` makes the user's forward pass again then, `save_on_cpu` copies. (A torch that does not say is not asked.)"""
+    raw = getattr(node, f"_raw_saved_{name}", ())
+    packed = raw if isinstance(raw, (tuple, list)) else (raw,)
+    if any(each is not None and getattr(each, "unpack_hook", each) is not None for each in packed):
+        return None
+    try:
+        return getattr(node, f"_saved_{name}", None)
+    except RuntimeError:  # freed already, or written over since
+        return None
+
+
 class Root(NamedTuple):
     """How a loss was scaled before backward was called on it."""
 
@@ -115,6 +175,22 @@ class Root(NamedTuple):
     op: str
     scaled: bool
     divided: tuple[float, ...] = ()  # by each of these, the last first
+
+
+# Not an `unsqueeze`, nor a view that does the same: who adds a dimension means each against each.
+_VIEWS = {"View", "Reshape", "ReshapeAlias"}
+_SEEN_THROUGH = _VIEWS | {
+    "Squeeze",
+    "ToCopy",
+    "Select",
+    "Slice",
+    "Sigmoid",
+    "Tanh",
+    "Exp",
+    "Softplus",
+    "Relu",
+}
+_OF_ROWS = {"Gather", "Index", "Max", "Amax", "Sum", "Mean"}  # where the rows stay: the column of an action
 
 
 def root_of(loss: torch.Tensor) -> Root:
@@ -145,7 +221,7 @@ def constant_of(node: Any) -> float | None:
     children = node.next_functions
     if len(children) != 2 or children[0][0] is None or children[1][0] is not None:
         return None
-    other = getattr(node, "_saved_other", None)
+    other = saved(node, "other")
     if not isinstance(other, torch.Tensor) or other.numel() != 1 or other.device.type != "cpu":
         return None
     return float(other)
@@ -157,6 +233,7 @@ class Walk(NamedTuple):
     broadcasts: list[Broadcast]
     negated: bool
     nodes: list[Any]
+    constant: bool = False  # a number without a graph is added above the models' outputs
 
 
 def walk(loss: torch.Tensor) -> Walk:
@@ -165,26 +242,36 @@ def walk(loss: torch.Tensor) -> Walk:
     leaves: list[torch.Tensor] = []
     ops: list[str] = []
     broadcasts: list[Broadcast] = []
+    constant = False
     start = loss.grad_fn
     if start is None:
         return Walk([loss] if loss.requires_grad else [], [], [], False, [])
     seen = {id(start)}
     keep = [start]  # node wrappers die with their last reference, and their id with them
-    queue: deque[tuple[Any, bool]] = deque([(start, not is_output(start))])
+    queue: deque[tuple[Any, bool, bool]] = deque([(start, not is_output(start), False)])
     while queue and len(seen) < _MOST_NODES:
-        node, above = queue.popleft()
+        node, above, kernel = queue.popleft()
         name = name_of(node)
         if above:
             ops.append(name)
-            broadcasts += stretched(node, name)
+            kernel = kernel or name == "Exp"  # of differences: how near each is to each
+            broadcasts += [] if kernel else stretched(node, name)
+            constant = constant or adds_a_constant(node, name)
         if hasattr(node, "variable"):
             leaves.append(node.variable)
         for child, _ in node.next_functions:
             if child is not None and id(child) not in seen:
                 seen.add(id(child))
                 keep.append(child)
-                queue.append((child, above and not is_output(child)))
-    return Walk(leaves, ops[:24], broadcasts, negated(start), keep)
+                queue.append((child, above and not is_output(child), kernel))
+    return Walk(leaves, ops[:24], broadcasts, negated(start), keep, constant)
+
+
+def adds_a_constant(node: Any, name: str) -> bool:
+    """A sum of two numbers, one of which has no graph."""
+    children = [child for child, _ in node.next_functions]
+    alone = name in {"Add", "Sub", "Rsub"} and len(children) == 2 and children.count(None) == 1
+    return alone and shape_of(node) == ()
 
 
 def stretched(node: Any, name: str) -> list[Broadcast]:
@@ -214,10 +301,7 @@ def weighed(node: Any, name: str, index: int, shape: tuple[int, ...] | None) -> 
     """A term is multiplied with a constant of another number of dimensions: losses (N,) with weights (N, 1)."""
     if name not in {"Mul", "Div"} or not shape:
         return False
-    try:
-        constant = node._saved_other if index == 0 else node._saved_self
-    except (AttributeError, RuntimeError):
-        return False
+    constant = saved(node, "other" if index == 0 else "self")
     return (
         isinstance(constant, torch.Tensor)
         and constant.numel() == shape[0]
@@ -226,17 +310,31 @@ def weighed(node: Any, name: str, index: int, shape: tuple[int, ...] | None) -> 
 
 
 def seen_through(node: Any) -> tuple[bool, tuple[int, ...] | None]:
-    """Whether this is a model's output, looked at through squeezes and views that keep its first size."""
+    """Whether this is a model's output, looked at through what keeps its first size: views, the column of an action, a squashing."""
     shape = shape_of(node) if node is not None else None
     hops = 0
     while node is not None and hops < 4:
         if is_output(node):
             return True, shape
-        if name_of(node) not in {"View", "Reshape", "Squeeze", "ToCopy", "Select", "Slice", "ReshapeAlias"}:
+        name, inner = name_of(node), node.next_functions[0][0] if node.next_functions else None
+        if name not in _SEEN_THROUGH | _OF_ROWS or (name in _OF_ROWS and not _same_rows(node, inner)):
             return False, shape
-        node = node.next_functions[0][0] if node.next_functions else None
+        if name in _VIEWS and _ones(shape_of(node)) > _ones(shape_of(inner) if inner is not None else None):
+            return False, shape
+        node = inner
         hops += 1
     return False, shape
+
+
+def _ones(shape: tuple[int, ...] | None) -> int:
+    """Dimensions of one number, at the end: where a table of pairs has them, and (N, 1) of a last layer."""
+    whole = [size != 1 for size in reversed(shape or ())]
+    return whole.index(True) if True in whole else len(whole)
+
+
+def _same_rows(node: Any, inner: Any) -> bool:
+    mine, theirs = shape_of(node), shape_of(inner) if inner is not None else None
+    return bool(mine and theirs and mine[0] == theirs[0])
 
 
 def negated(start: Any) -> bool:

@@ -22,13 +22,14 @@ def only_line(loss: torch.Tensor, op: str) -> Site | None:
     """The line of the user's code that did this, when the graph and the code have it exactly once each."""
     if sum(spelling(node.name()) == op for node in children_first(loss.grad_fn)) != 1:
         return None
-    lines = [
+    lines = (
         Site(file, line)
         for file in {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         if file is not None and is_user_code(file)
         for line in lines_calling(op, file)
-    ]
-    return lines[0] if len(lines) == 1 else None
+    )
+    first = next(lines, None)
+    return first if next(lines, None) is None else None
 
 
 def birth_of(loss: torch.Tensor) -> Birth | None:
@@ -87,7 +88,7 @@ def given_to(node: Any) -> dict[str, Any]:
     found = {name: value for name in named if (value := kept(node, name)) is not None}
     return found | {
         name: value
-        for name in ("other", "exponent", "dim", "correction")
+        for name in ("other", "exponent", "dim", "correction", "reduction")
         if (value := saved(node, name)) is not None and not isinstance(value, torch.Tensor)
     }
 

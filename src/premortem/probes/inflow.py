@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import SequentialSampler
 from torch.utils.data.dataloader import _InfiniteConstantSampler
 
+from premortem.amounts import length
 from premortem.events import DataProfiled
 from premortem.probes.files_read import FileReading
 from premortem.probes.label_information import Pairs
@@ -21,7 +22,6 @@ from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.rows import Holder, holders, is_mask, labels_of, partner, place_in, rows_of, ways
-from premortem.probes.sample_numbers import length
 from premortem.probes.sample_versions import SampleVersions
 from premortem.probes.session import Session, fingerprint, user_name
 from premortem.profile.alone import TARGET, summarise
@@ -39,6 +39,9 @@ _BESIDE = 3  # tensors beside the first input
 _LOOKS = 4  # for the variable that batches are cut from
 _FIRST = 512  # rows of training, after which it is emitted for the first time
 _MOST_STREAMS = 12
+_FOLLOWED = 64  # rows, and numbers of each
+_LIKE_BEFORE = 0.5  # correlation of rows with those of the call before, beyond what all rows have in common: other samples have none
+_FED_BACK = 3  # times
 _SELDOM = 4  # steps for each evaluation, at least
 _AGAIN = 0.7  # of the rows that came had come before
 _HELD = 64  # batches of one step that is not made yet
@@ -77,6 +80,8 @@ class Stream:
         self.laid_looks = 0
         self.versions = SampleVersions()
         self.labels = TARGET  # what they are called
+        self.before: torch.Tensor | None = None  # some of the rows that were given last, in the same step
+        self.fed_back = 0  # times in which the rows were those of the call before, changed a little: samples that are being drawn
         self.main: Stream | None = None  # of what comes beside the first input: the stream of that
         self.beside = ""
 
@@ -85,8 +90,24 @@ class Stream:
         now and then in eval mode, or on the same rows each time."""
         if self.main is not None:
             return self.main.judges(steps)
+        if self.fed_back >= _FED_BACK:
+            return False
         again = self.sample.repeated / max(1, self.sample.rows)
         return again > _AGAIN or (_SELDOM * self.visits <= steps and (self.quiet or again > 0.4))
+
+    def follow(self, seen: torch.Tensor, step: int) -> None:
+        """Rows that are given without a loader: are they the last ones, changed by what the model makes of them?"""
+        some = seen[:_FOLLOWED].detach().reshape(min(len(seen), _FOLLOWED), -1)[:, :_FOLLOWED].double()
+        before, self.before = self.before if step == self.last_step else None, some
+        if (
+            before is not None
+            and before.shape == some.shape
+            and len(some) > 1
+            and not torch.equal(before, some)
+        ):
+            one, two = before - before.mean(0), some - some.mean(0)
+            both = float((one * two).sum())
+            self.fed_back += both > _LIKE_BEFORE * float(one.norm() * two.norm())
 
     def add(
         self, rows: Rows, labels: tuple[list[float], bool] | None, step: int, sources: Sequence[str] = ()
@@ -134,6 +155,7 @@ class Stream:
             versions=self.versions.told(),
             beside=self.beside,
             labels=self.labels,
+            is_made=not self.from_loader and not self.origins,
         )
 
 
@@ -170,8 +192,9 @@ class Inflow:
         self.loaders = loaders
         self.losses = losses
         self._began = time.perf_counter()
-        self._spent = 0.0
+        self._spent = {True: 0.0, False: 0.0}  # seconds: on training, and on evaluations
         self._streams: dict[tuple[Any, bool], Stream] = {}
+        self._left_out: set[int] = set()  # models that were trained on other samples too
         # Drawn, and not seen in a model yet: loader, tensors, name, the files that were opened for it, and all of it.
         self._batch: tuple[int, list[torch.Tensor], str, list[str], Any] | None = None
         self._loader: int | None = None  # that was drawn from last
@@ -190,7 +213,7 @@ class Inflow:
     # -- what happens ---------------------------------------------------------------------
 
     def _drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
-        if self.session.resting or self._broke():
+        if self.session.resting or self._broke(training=False):
             self._loader = None
             return
         if loader != self._loader:
@@ -202,22 +225,29 @@ class Inflow:
 
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         batch, self._batch = self._batch, None
-        if self.session.resting or self._broke(_TRAINING if grad else 1.0 if self.session.step else _BEFORE):
+        broke = self.session.resting or self._broke(training=grad)
+        if broke and (self._open is None or self._open.stream.training):
             self._open = None
             return
         began = time.thread_time()
         try:
-            self._close()
+            self._close()  # the last look at an evaluation is kept, whatever comes after it
+            if broke:
+                return
             module = model.module()
             if module is None or not inputs or (grad and not module.training):
                 return
             self._look(model, grad, inputs, batch)
         finally:
-            self._spent += time.thread_time() - began
+            self._spent[grad and not broke] += time.thread_time() - began
 
     def _look(self, model: Model, grad: bool, inputs: list[torch.Tensor], batch: Any) -> None:
         first = inputs[0]
-        if first.requires_grad or self.models.graphs.source([first]) is not None:
+        if self.models.graphs.source([first]) is not None:
+            return
+        if first.requires_grad:  # the points at which an equation is to hold
+            if grad:
+                self._left_out.add(model.key)
             return
         seen = first
         if first.device.type != "cpu" and batch is not None:
@@ -235,7 +265,9 @@ class Inflow:
         if batch is not None:
             self._lay(stream, seen, batch[1])
             others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.total]
-            found = [(t, made) for t in others[::-1] if (made := labels_of(t, rows.total)) is not None]
+            # What the model is given besides is no label, unless a loss says so: the graph to which a node belongs, a condition.
+            asked = [t for t in others[::-1] if not any(t is given for given in inputs[1:])]
+            found = [(t, made) for t in asked if (made := labels_of(t, rows.total)) is not None]
             labels = found[0][1] if len(found) == 1 else None
             if labels is not None and not grad and len(inputs) == 1:
                 self.pairs.judged(model.key, seen, found[0][0])
@@ -248,6 +280,8 @@ class Inflow:
                 self.pairs.judged(model.key, seen, wanted)
             else:
                 beside = self._wanted_beside(stream, wanted)
+        if batch is None and not grad and seen.is_floating_point() and seen.device.type == "cpu":
+            stream.follow(seen, self.session.step)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()
         self._open = Look(stream, rows, labels, self.session.step, sources, beside)
 
@@ -361,13 +395,15 @@ class Inflow:
             stream.name = stream.name or f"the input of {model.name}"
         if grad:
             self._largest = max(self._largest, len(seen))
-        if batch is None and stream.looks < _LOOKS and stream.last_look != self.session.step:
+        again = stream.last_look == self.session.step
+        if batch is None and stream.looks < _LOOKS and (grad or not again):
             stream.looks += 1
             stream.last_look = self.session.step
             found = self._whole_set(seen, stream)
             if found is not None:
-                stream.name, stream.length = f"`{found.name}`", found.rows
                 stream.origins.add(found.memory)
+                if not again:  # a second set in a step (rows without labels, another domain) is one more that is trained on
+                    stream.name, stream.length = f"`{found.name}`", found.rows
         return stream
 
     def _whole_set(self, seen: torch.Tensor, stream: Stream) -> Holder | None:
@@ -377,7 +413,9 @@ class Inflow:
         if own is None:
             return larger
         mark = (own.memory, own.rows, fingerprint([seen]))  # a later batch may lie where an earlier one was
-        known = mark in stream.seen
+        known = (
+            mark[2] is not None and mark in stream.seen
+        )  # one number may be made anew, where the last one lay
         stream.seen.add(mark)
         if own.rows > len(seen) or known or 0 < 4 * self._largest <= len(seen):
             return own
@@ -407,9 +445,15 @@ class Inflow:
 
     # -- telling --------------------------------------------------------------------------
 
-    def _broke(self, part: float = 1.0) -> bool:
-        """The time for it is spent, for now."""
-        return self._spent > part * (_FREE + _SHARE * (time.perf_counter() - self._began))
+    def _broke(self, *, training: bool) -> bool:
+        """The time for it is spent, for now. What training took beyond its part (one summary may take as long as all looks before it)
+        is not taken from the evaluation."""
+        budget = _FREE + _SHARE * (time.perf_counter() - self._began)
+        trained, judged = self._spent[True], self._spent[False]
+        if training:
+            return trained + judged > _TRAINING * budget
+        part = 1.0 if self.session.step else _BEFORE
+        return judged + min(trained, _TRAINING * budget) > part * budget
 
     def _tell_if_due(self) -> None:
         streams = [stream for stream in self._streams.values() if stream.main is None]
@@ -438,7 +482,10 @@ class Inflow:
             self.session.emit(
                 DataProfiled(
                     step=self.session.step,
-                    profiles=tuple(stream.profile(self.session.step) for stream in streams),
+                    profiles=tuple(
+                        stream.profile(self.session.step)._replace(is_part=stream.model in self._left_out)
+                        for stream in streams
+                    ),
                     overlaps=tuple(self._overlaps(streams)),
                     relations=tuple(self._relations(streams)),
                 )
@@ -468,6 +515,8 @@ class Inflow:
                     judged.kind == "tokens" and not judged.from_loader
                 ):
                     continue
+                if not judged.from_loader and judged.largest > (judged.length or judged.largest):
+                    continue  # several sets in one evaluation: queries, and what they are looked up in
                 if apart(judged, trained) and (
                     both := overlap(trained.sample, judged.sample, (trained.name, judged.name))
                 ):

@@ -6,6 +6,7 @@ if loss < best:
 """
 
 import ast
+import functools
 import sys
 import types
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from premortem.events import AliasKept, Site
+from premortem.files.syntax import dotted
 from premortem.probes.frame_variables import variables
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, is_user_code
@@ -32,7 +34,6 @@ class Keeping:
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
-        self._files: dict[str, list[Alias]] = {}
         self._told: set[tuple[str, int]] = set()
 
     def install(self) -> None:
@@ -46,9 +47,7 @@ class Keeping:
         while frame is not None:
             name = frame.f_code.co_filename
             if is_user_code(name):
-                if name not in self._files:
-                    self._files[name] = list(found_in(tree_of(name)))
-                for alias in self._files[name]:
+                for alias in _aliases(name):
                     self._look(frame, alias)
             frame = frame.f_back
 
@@ -76,6 +75,11 @@ def value_of(frame: types.FrameType, dotted: str) -> Any:
     for name in rest:
         value = getattr(value, "__dict__", {}).get(name) or getattr(value, "_modules", {}).get(name)
     return value
+
+
+@functools.lru_cache(maxsize=256)
+def _aliases(file: str) -> tuple[Alias, ...]:
+    return tuple(found_in(tree_of(file)))
 
 
 def found_in(tree: ast.AST) -> Iterator[Alias]:
@@ -110,12 +114,3 @@ def assigned(statement: ast.stmt) -> Iterator[tuple[int, str, str]]:
         for left, right in pairs:
             if dotted(left):
                 yield statement.lineno, dotted(left), dotted(right)
-
-
-def dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        owner = dotted(node.value)
-        return f"{owner}.{node.attr}" if owner else ""
-    return ""

@@ -23,6 +23,8 @@ _NEIGHBOURS = 5
 _MOST_CALLS = 600
 _MOST_KNOWN = 2048
 _SHIFTS = (1, -1, 2, -2)
+_WIDE = 64  # columns, of which ...
+_PLACES = 8  # ... so many are not 0: two samples hardly ever have the same ones
 
 
 class Collected:
@@ -230,13 +232,15 @@ def marks_of(flat: torch.Tensor) -> list[Any]:
     """What tells one row from another: a few of its numbers, and a sum over all of them.
 
     Rows with few different numbers (one-hot codes, flags) may be equal without being the same sample: they get a mark
-    that never comes again."""
+    that never comes again. Counts of many words are not: their places tell."""
     some = flat[:, :: max(1, flat.shape[1] // 8)][:, :8].tolist()
-    weights = torch.linspace(1.0, 2.0, flat.shape[1], dtype=torch.float64)
+    # Roots, and no even steps: two words that move by one place each, in opposite directions, would leave the sum as it is.
+    weights = torch.arange(1, flat.shape[1] + 1, dtype=torch.float64).sqrt()
     sums = (flat.double() * weights).sum(1).tolist()
+    places = (flat != 0).sum(1).tolist() if flat.shape[1] >= _WIDE else [0] * len(flat)
     return [
-        (f"{total:.9g}", *few) if len(set(few)) > 3 else object()
-        for total, few in zip(sums, some, strict=True)
+        (f"{total:.12g}", *few) if len(set(few)) > 3 or number >= _PLACES else object()
+        for total, few, number in zip(sums, some, places, strict=True)
     ]
 
 

@@ -1,17 +1,22 @@
 """What each layer inside a model makes of what it is given: for the audited forward passes."""
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.function import FunctionCtx
 
 from premortem.events import Forward, LayerStats, SequenceLayer, Softmaxed
+from premortem.probes.frame_variables import variables
 from premortem.probes.graph import name_of
 from premortem.probes.loss_meaning import softmax_dimension
 from premortem.probes.model_registry import Model
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.output_graphs import OutputGraphs
+from premortem.probes.recurrent_states import RecurrentStates
 from premortem.probes.session import Session, tensors_in, user_site
 
 _LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
@@ -23,9 +28,11 @@ class LayerAudit:
     def __init__(self, session: Session, graphs: OutputGraphs) -> None:
         self.session = session
         self._graphs = graphs
+        self.states = RecurrentStates(session)
         self.on = False  # the forward pass that is running is looked into
         self.model: Model | None = None  # that runs
         self.on_layer: list[Callable[[Model, nn.Module], None]] = []  # a layer has run
+        self.on_inputs: list[Callable[[list[torch.Tensor]], None]] = []  # a layer was given these
         self.ran: set[int] = set()  # parameter keys whose module ran with gradients since the last step
         self.ran_without_grad: set[int] = set()
         self.head: set[int] = set()  # parameter keys of the last layer that ran
@@ -55,11 +62,15 @@ class LayerAudit:
         model = self.model
         if grad and model is not None and made_for_time(module):
             self._sequence(model, module, args)
+        if grad and model is not None and isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
+            self.states.called(module, path_of(model, module), args, kwargs, result)
         if model is None or next(module.children(), None) is not None:
             return
         for hears in self.on_layer:
             hears(model, module)
         inputs = [t for t in tensors_in((args, kwargs)) if t.is_floating_point()]
+        for hears_inputs in self.on_inputs:
+            hears_inputs(inputs)
         outputs = [t for t in tensors_in(result) if t.is_floating_point()]
         if not outputs or not outputs[0].numel():
             return
@@ -75,7 +86,7 @@ class LayerAudit:
                 step=self.session.step,
                 at=None,
                 model=model.key,
-                layer=".".join(p for p in (model.name, model.paths.get(id(module), "")) if p),
+                layer=path_of(model, module),
                 kind=type(module).__name__,
                 order=sum(1 for layer in self._layers if layer.order >= 0) if weighted else -1,
                 last=False,
@@ -94,6 +105,8 @@ class LayerAudit:
                 probability=float(getattr(module, "p", 0.0)) if "Dropout" in type(module).__name__ else 0.0,
                 twins=twin_share(direct) if weighted and self.session.step < 8 else 0.0,
                 half=outputs[0].dtype == torch.float16,
+                off=not self.session.grad and not inside_a_function(),
+                statistics=getattr(module, "running_mean", None) is not None,
             )
         )
 
@@ -105,7 +118,7 @@ class LayerAudit:
                     step=self.session.step,
                     at=user_site(),
                     model=model.key,
-                    layer=".".join(p for p in (model.name, model.paths.get(id(module), "")) if p),
+                    layer=path_of(model, module),
                     kind=type(module).__name__,
                     shape=tuple(given.shape),
                 )
@@ -162,6 +175,23 @@ class LayerAudit:
             )
 
 
+def path_of(model: Model, module: nn.Module) -> str:
+    return ".".join(p for p in (model.name, model.paths.get(id(module), "")) if p)
+
+
 def made_for_time(module: nn.Module) -> bool:
     """A recurrent or attention layer whose first dimension is time."""
     return isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) and module.batch_first is False
+
+
+def inside_a_function() -> bool:
+    """Whether this is computed in the forward pass of a function with a backward pass of its own: torch turns gradients off there, not
+    the script. Checkpointing and reversible layers make the pass again, with gradients."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        first = code.co_varnames[0] if code.co_name == "forward" and code.co_argcount else "self"
+        if first != "self" and isinstance(variables(frame).get(first), FunctionCtx):
+            return True
+        frame = frame.f_back
+    return False

@@ -9,7 +9,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from premortem.events import NonFinite
 from premortem.probes import operation_words
 from premortem.probes.operations import readable
-from premortem.probes.places import storage
+from premortem.tensors.memory import storage
 
 _MOST_CANDIDATES = 256
 # They make finite numbers of infinity: 1/inf is 0, and looks like any other 0.
@@ -56,6 +56,12 @@ class Candidate(NamedTuple):
         if self.constant or self.event.stage not in ("forward", "backward"):
             return False
         return self.trained or self.event.made == "nan" or self.event.op not in _POLES
+
+    @property
+    def too_large(self) -> bool:
+        """Arithmetic made it too large for its type: of what gets gradients, or of any numbers in 16 bits, where data overflow too. (A bound
+        that is cast to infinity is meant.)"""
+        return self.trained or (self.event.dtype == "float16" and self.event.op != "to")
 
 
 class Lineage:
@@ -114,7 +120,7 @@ class Lineage:
                 large = {number for number in known if self.candidates[number].event.overflow}
                 numbers |= large
                 if op in _LOSING:
-                    self._lost |= {number for number in large if self.candidates[number].trained}
+                    self._lost |= {number for number in large if self.candidates[number].too_large}
         for tensor in made if numbers else ():
             memory = tensor.untyped_storage()
             self._absorbed[memory._cdata] = (StorageWeakRef(memory), frozenset(numbers))

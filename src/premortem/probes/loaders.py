@@ -17,10 +17,11 @@ from torch.utils.data import (
 )
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from premortem.amounts import length
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
 from premortem.probes.datasets import Datasets, Kept, generators_in
 from premortem.probes.recent_data import Recent
-from premortem.probes.sample_numbers import SampleNumbers, length
+from premortem.probes.sample_numbers import SampleNumbers
 from premortem.probes.sampling import stride_over
 from premortem.probes.session import (
     COMPILER,
@@ -62,6 +63,8 @@ class Loaders:
         self.recent = recent
         self._parts = Keys()
         self.on_batch: list[Callable[[int, Any, list[torch.Tensor]], None]] = []
+        self.on_start: list[Callable[[int, DataLoader[Any]], None]] = []  # of a pass
+        self.on_end: list[Callable[[int, int], None]] = []  # of a pass that ran out: loader, batches
         self.told: set[int] = set()
         self.epochs: weakref.WeakKeyDictionary[Any, Epoch] = weakref.WeakKeyDictionary()
         self.started: dict[int, int] = {}
@@ -89,6 +92,8 @@ class Loaders:
         self.session.emit(
             EpochStarted(step=self.session.step, at=user_site(), loader=key, content=content, arrays=arrays)
         )
+        for hears in self.on_start:
+            hears(key, loader)
 
     def _started(self, note: Any, iterator: Any, loader: DataLoader[Any]) -> None:
         key = self.session.loaders.of(loader)
@@ -218,6 +223,8 @@ class Loaders:
         epoch = self.epochs.get(iterator)
         if epoch is not None:
             again, epoch.over = epoch.over, True
+            for hears in self.on_end:
+                hears(epoch.key, epoch.batches)
             self.session.emit(
                 EpochEnded(
                     step=self.session.step,

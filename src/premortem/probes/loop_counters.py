@@ -5,6 +5,7 @@ import sys
 import types
 from collections.abc import Iterator
 
+from premortem.files.syntax import last_name
 from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code
 from premortem.probes.source import tree_of
@@ -80,10 +81,8 @@ def used(file: str, name: str) -> bool:
 def _read_in(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.JoinedStr):
         return False
-    if isinstance(node, ast.Call):
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if called in _REPORTS:
-            return False
+    if isinstance(node, ast.Call) and last_name(node) in _REPORTS:
+        return False
     if isinstance(node, ast.Name):
         return node.id == name and isinstance(node.ctx, ast.Load)
     return any(_read_in(child, name) for child in ast.iter_child_nodes(node))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
@@ -18,11 +18,12 @@ from premortem.probes.frame_variables import variables
 from premortem.probes.loop_counters import loops_around, user_frames
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
-from premortem.probes.reported_sums import Loop, assigned_in, name_of
+from premortem.probes.reported_sums import Loop, assigned_in, name_of, size_of, value_of
 from premortem.probes.session import Session
 from premortem.probes.source import tree_of
 
 _AT = 3  # steps, after which the loops that train are read
+_FOLLOWS = 256  # evaluations at which the values of names are read
 _LINES = 16  # from which models are called without gradients
 _VALIDATED = frozenset({"val", "valid", "validation", "dev"})
 _TESTED = frozenset({"test", "testing", "tst"})
@@ -35,6 +36,12 @@ class Habit(NamedTuple):
     line: int
     name: str
     other: str = ""
+    record: str = ""  # what a result is compared with
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Names whose values say whether it has an effect."""
+        return tuple(filter(None, (self.name, self.other, self.record))) if self.record else ()
 
 
 class LoopHabits:
@@ -44,11 +51,16 @@ class LoopHabits:
         self.optimizers = optimizers
         self._read = 0
         self._lines: set[tuple[str, int]] = set()
-        self._told: set[tuple[str, Habit]] = set()
+        # Counts of the last batch, perhaps: by file and the line of the loop that was on the stack, and the step in which it was.
+        self._unsure: dict[tuple[str, int], tuple[int, Habit]] = {}
+        self._told: dict[tuple[str, Habit], str] = {}  # and the function that it stands in
+        self._values: dict[Habit, tuple[float, ...]] = {}  # the last ones
+        self._follows = 0
+        self._followed_at = -1
 
     def install(self) -> None:
         self.optimizers.before_step.append(self.before_step)
-        self.models.on_answer.append(self.answered)
+        self.models.on_evaluated.append(self.answered)
 
     def before_step(self, optimizer: Any, track: Any) -> None:
         if self._read < _AT:
@@ -57,7 +69,13 @@ class LoopHabits:
                 self._look(training=True)
 
     def answered(self, event: Forward, result: Any) -> None:
-        if event.grad or event.at is None or len(self._lines) >= _LINES:
+        if self._values and self.session.step != self._followed_at and self._follows < _FOLLOWS:
+            self._followed_at = self.session.step
+            self._follows += 1
+            self._follow()
+        if self._unsure:
+            self._look_again()
+        if event.at is None or len(self._lines) >= _LINES:
             return
         place = (event.at.file, event.at.line)
         if place not in self._lines:
@@ -72,13 +90,53 @@ class LoopHabits:
                     continue
                 if (habit.kind == "last batch" and training) or (habit.kind == "left at once" and depth):
                     continue
+                if habit.kind == "last batch":
+                    self._unsure.setdefault((file, line), (self.session.step, habit))
+                    continue
                 if (file, habit) not in self._told:
-                    self._told.add((file, habit))
-                    at = Site(file, habit.line, frame.f_code.co_name)
-                    event = HabitSeen(
-                        step=self.session.step, at=at, kind=habit.kind, name=habit.name, other=habit.other
-                    )
-                    self.session.emit(event)
+                    self._told[file, habit] = frame.f_code.co_name
+                    if habit.followed:
+                        self._values[habit] = ()
+                    self._tell(frame, habit, ())
+
+    def _look_again(self) -> None:
+        """A loop whose line is reached a second time, with no step in between, is one over the batches of an evaluation; one over epochs is
+        not."""
+        for frame in user_frames():
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            if place in self._unsure:
+                step, habit = self._unsure[place]
+                if step == self.session.step:
+                    del self._unsure[place]
+                    self._tell(frame, habit, ())
+                else:
+                    self._unsure[place] = (self.session.step, habit)
+
+    def _tell(self, frame: Any, habit: Habit, values: tuple[float, ...]) -> None:
+        at = Site(frame.f_code.co_filename, habit.line, frame.f_code.co_name)
+        self.session.emit(
+            HabitSeen(
+                step=self.session.step,
+                at=at,
+                kind=habit.kind,
+                name=habit.name,
+                other=habit.other,
+                values=values,
+            )
+        )
+
+    def _follow(self) -> None:
+        """An evaluation begins: what the loop around it has kept so far."""
+        for frame in user_frames():
+            code = frame.f_code
+            for (file, habit), function in self._told.items():
+                if (file, function) != (code.co_filename, code.co_name) or not habit.followed:
+                    continue
+                sizes = [size_of(value_of(frame, name)) for name in habit.followed]
+                values = tuple(size for size in sizes if size is not None)
+                if len(values) == len(sizes) and values != self._values[habit]:
+                    self._values[habit] = values
+                    self._tell(frame, habit, values)
 
 
 def _batched(frame: Any, name: str) -> bool:
@@ -136,16 +194,21 @@ def _patience(loop: Loop) -> Iterator[Habit]:
                 continue
             for name in _counted(worse) - assigned.keys():
                 if any(_ends(each, name) for each in ast.walk(loop) if isinstance(each, ast.If)):
-                    yield Habit("patience", node.lineno, name)
+                    yield Habit("patience", node.lineno, name, record=_record(node.test, better))
 
 
-def _keeps_record(test: ast.expr, body: list[ast.stmt]) -> bool:
+def _keeps_record(test: ast.expr, body: list[ast.stmt]) -> TypeGuard[ast.Compare]:
     """`if now < best: best = now`."""
     if not isinstance(test, ast.Compare) or len(test.comparators) != 1:
         return False
     now, best = name_of(test.left), name_of(test.comparators[0])
     inside = assigned_in(ast.Module(body, []))
     return bool(now and best) and (best in inside or now in inside)
+
+
+def _record(test: ast.Compare, body: list[ast.stmt]) -> str:
+    now, best = name_of(test.left), name_of(test.comparators[0])
+    return best if best in assigned_in(ast.Module(body, [])) else now
 
 
 def _counted(body: list[ast.stmt]) -> set[str]:
@@ -171,7 +234,7 @@ def _ends(node: ast.If, counter: str) -> bool:
 
 def _chosen(loop: Loop) -> Iterator[Habit]:
     """A record is kept of the training, or of the test, beside a result on validation data that is compared with none."""
-    compared: list[tuple[str, int]] = []
+    compared: list[tuple[str, int, str]] = []
     for node in ast.walk(loop):
         if (
             isinstance(node, ast.If)
@@ -182,17 +245,30 @@ def _chosen(loop: Loop) -> Iterator[Habit]:
             records = [name for name in sides if words(name) & RECORDS]
             measured = [name for name in sides if name and not words(name) & RECORDS]
             if records and measured and records[0] in assigned_in(ast.Module(node.body, [])):
-                compared.append((measured[0], node.lineno))
+                if not _follows_from(node, records[0]):
+                    continue  # a number that is printed
+                compared.append((measured[0], node.lineno, records[0]))
     own = {name for name in assigned_in(loop) if words(name) & METRICS and not words(name) & RECORDS}
-    for name, line in compared:
+    for name, line, record in compared:
         if words(name) & TRAINED and not words(name) & EVALUATED:
             others = {each for each in own if words(each) & EVALUATED}
         elif words(name) & _TESTED:
             others = {each for each in own if words(each) & _VALIDATED}
         else:
             continue
-        if others and not any(each in others for each, _ in compared):
-            yield Habit("chosen", line, name, min(others))
+        if others and not any(each in others for each, _, _ in compared):
+            yield Habit("chosen", line, name, min(others), record)
+
+
+def _follows_from(choice: ast.If, record: str) -> bool:
+    """Whether anything is done beside writing the record down: a model is kept, bad epochs are counted."""
+    own = (ast.Assign, ast.AnnAssign)
+    done = [
+        part for part in (*choice.body, *choice.orelse)
+        if not (isinstance(part, own) and record in assigned_in(ast.Module([part], [])))
+        and not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and name_of(part.value.func) == "print")
+    ]  # fmt: skip
+    return any(not isinstance(part, ast.Pass) for part in done)
 
 
 def _last_batch(loop: Loop, scope: ast.AST) -> Iterator[Habit]:
@@ -252,7 +328,7 @@ def _counts(value: ast.expr, whole: bool = False) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def never_read(file: str, line: int) -> str:
-    """The variable that this line assigns to, if nothing in its function (or its module) reads it."""
+    """The variable that this line assigns to, if nothing in its function (or its module) reads it, and it is none of another scope."""
     tree = tree_of(file)
     scope = _scope(tree, line)
     for node in ast.walk(scope):
@@ -266,5 +342,9 @@ def never_read(file: str, line: int) -> str:
             isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
             for each in ast.walk(scope)
         )
-        return "" if loads or name.startswith("_") or "locals()" in text or "globals()" in text else name
+        elsewhere = any(
+            isinstance(each, (ast.Global, ast.Nonlocal)) and name in each.names for each in ast.walk(scope)
+        )
+        seen = loads or elsewhere or name.startswith("_") or "locals()" in text or "globals()" in text
+        return "" if seen else name
     return ""

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from premortem.probes.graph import REARRANGING, is_output, name_of, shape_of
+from premortem.probes.graph import REARRANGING, is_output, name_of, saved, shape_of
 
 _MOST_NODES = 400  # a loss's own arithmetic is short; models below it are not walked
 _DEPTH = 40
@@ -125,10 +125,7 @@ def _factor(node: Any, name: str, children: list[Any]) -> tuple[int, bool]:
     live = [i for i, child in enumerate(children) if child is not None]
     if len(live) != 1 or (name == "Div" and live[0] != 0):
         return 0, True
-    try:
-        constant = node._saved_other if live[0] == 0 else node._saved_self
-    except (RuntimeError, AttributeError):
-        return 0, True
+    constant = saved(node, "other" if live[0] == 0 else "self")
     if isinstance(constant, (int, float)):
         return (constant > 0) - (constant < 0), True
     if not isinstance(constant, torch.Tensor) or not constant.numel() or constant.is_complex():
@@ -164,8 +161,10 @@ def _of_probability(children: list[Any]) -> bool:
 
 def _of_difference(node: Any, name: str, children: list[Any]) -> bool:
     """(prediction - constant) ** 2, or its absolute value."""
-    if name == "Pow" and getattr(node, "_saved_exponent", None) not in (2, 4):
-        return False
+    if name == "Pow":
+        exponent = saved(node, "exponent")
+        if isinstance(exponent, torch.Tensor) or exponent not in (2, 4):
+            return False
     inner = children[0] if children else None
     while inner is not None and name_of(inner) in REARRANGING:
         inner = inner.next_functions[0][0] if inner.next_functions else None
@@ -260,9 +259,11 @@ def _normalised(node: Any) -> bool:
     )
 
 
-def promises(target: torch.Tensor) -> bool:
+def promises(given: torch.Tensor, target: torch.Tensor) -> bool:
     """A target of the form number + factor * output of a model, with the graph of that output: what comes now, and what is
-    expected of the rest."""
+    expected of the rest. It is compared with an output as well: a slope on the other side says that an equation is to hold."""
+    if given.grad_fn is None or not any(is_output(each) for each in _below(given.grad_fn, _CHOOSING)):
+        return False
     for node in _below(target.grad_fn, REARRANGING) if target.grad_fn is not None else ():
         live = [child for child, _ in node.next_functions if child is not None]
         if name_of(node) == "Add" and len(live) == 1 and len(node.next_functions) == 2:

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from premortem.events import Aligned, LossCall, Site
 from premortem.probes.compared_rows import ComparedRows
-from premortem.probes.graph import leads_to, maker
+from premortem.probes.graph import leads_to, maker, mark_value
 from premortem.probes.label_information import Pairs
 from premortem.probes.loop_habits import never_read
 from premortem.probes.loss_meaning import promises
@@ -44,6 +44,7 @@ WATCHED = (
 )
 _WEIGHED = 4  # calls of a line at which the weights of the classes are looked at
 _LED = 32  # audited calls of a line whose graphs are followed
+_OF_CLASSES = ("cross_entropy", "nll_loss")
 _SMALL = 1 << 16  # elements whose statistics cost nothing noticeable
 
 
@@ -151,7 +152,10 @@ class Losses:
             target_grad=wanted.requires_grad,
             log_target=bool(bound.get("log_target", False)),
             ignored=ignored(fn, bound),
+            aside=session.grad and not given.requires_grad and not wanted.requires_grad,
+            counted=self._counted(wanted, bound) if fn in _OF_CLASSES and given.requires_grad else None,
         )
+        mark_value(result, event.value)
         self.nonfinite_origin.compared(wanted)
         for hears in self.on_target:
             hears(wanted)
@@ -167,7 +171,7 @@ class Losses:
         if session.auditing and isinstance(result, torch.Tensor) and self._led[at] < _LED:
             self._led[at] += 1
             event.parameters = leads_to(result, session.parameters.known)
-            event.promised = promises(wanted)
+            event.promised = promises(given, wanted)
             event.unread = never_read(at.file, at.line) if at is not None else ""
         if count <= _WEIGHED:
             event.weights = weights_of(bound.get("weight"))
@@ -214,6 +218,15 @@ class Losses:
             event.input_spread = float(on_host(given.detach()).float().std(0).mean())
             event.target_spread = float(on_host(wanted.detach()).float().std(0).mean())
         event.target_is_data = self.recent.holds(wanted, event.at)
+
+    def _counted(self, wanted: torch.Tensor, bound: dict[str, Any]) -> int | None:
+        """Of a model that is given whole numbers and has a target for each of them (but for the first or last): how many count."""
+        if wanted.is_floating_point() or wanted.device.type != "cpu" or bound.get("weight") is not None:
+            return None
+        given = max((tensor.numel() for tensor in self._inputs()), default=0)
+        if not given // 2 < wanted.numel() <= given:
+            return None
+        return int((wanted != bound.get("ignore_index", -100)).sum())
 
     def _inputs(self) -> list[torch.Tensor]:
         return [tensor for reference in self._given if (tensor := reference()) is not None]

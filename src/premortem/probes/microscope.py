@@ -36,6 +36,7 @@ from premortem.probes.lineage import Lineage
 from premortem.probes.numbers import on_host
 from premortem.probes.operations import Executed, Kind, State, kind_of, readable, state
 from premortem.probes.places import Directory, Place, here, owner_of, stepping
+from premortem.probes.plain_gradients import PlainGradients, PlainWeights
 from premortem.probes.session import Session, tensors_in
 
 # Where -inf is meant: a mask is added to scores, filled in, or chosen.
@@ -84,6 +85,9 @@ class Microscope(TorchDispatchMode):
     def forget(self) -> None:
         """A new step: what was seen so far says nothing about it."""
         self._lineage = Lineage()
+        if self._session is not None:
+            self._session.plain_gradients = PlainGradients()
+            self._session.plain_weights = PlainWeights()
         self._places: dict[int, Place] = {}  # number of an autograd node -> where it was made
         self._leaves: list[torch.Tensor] = []  # that the backward pass is about to give gradients
         self._found: NonFinite | None = None
@@ -121,6 +125,11 @@ class Microscope(TorchDispatchMode):
             with self._look():
                 self._arrived([leaf.grad for leaf in self._leaves if leaf.grad is not None])
         return found or self._found
+
+    def first_made(self) -> NonFinite | None:
+        """The first NaN that an operation made of finite numbers, whether or not it has arrived anywhere."""
+        made = (each.event for each in self._lineage.candidates if each.computed and each.event.made == "nan")
+        return next(made, None)
 
     # -- coming and going -----------------------------------------------------------------
 
@@ -318,10 +327,13 @@ class Microscope(TorchDispatchMode):
             self._vanish(kind, given, made, result)
         if self.decay_lost is None and not self._grad and kind.op in operation_words.AVERAGING:
             self._average(kind, given, made, result)
+        operands = list(readable(list(given.values())))
+        if self._session is not None and self._grad and torch._C._current_autograd_node() is None:
+            self._session.plain_gradients.followed(kind.op, operands, made)
+            self._session.plain_weights.followed(kind.op, operands, made)
         if self._lineage:
             for tensor in written:
                 self._lineage.ended(tensor)
-            operands = list(readable(list(given.values())))
             self._lineage.followed(kind.op, operands, made)
             if torch._C._current_autograd_node() is None:  # torch's own derivatives know what they replace
                 self._lineage.masked(kind.op, masks_too(given), [*made, *masks_in(result)])

@@ -9,11 +9,12 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from premortem.events import NonFinite
+from premortem.events import NonFinite, NonFiniteComputed
 from premortem.probes.microscope import Microscope
 from premortem.probes.modules import Models
-from premortem.probes.places import Directory, storage
+from premortem.probes.places import Directory
 from premortem.probes.session import Session
+from premortem.tensors.memory import storage
 
 _FIRST_STEPS = 2
 _STEPS = 16  # after an alarm
@@ -40,6 +41,7 @@ class MicroscopeSchedule:
         self._satisfied = False
         self._forwards = 0
         self._evaluated = _FIRST_STEPS  # forwards of evaluations that may still be looked at
+        self._looked_for = False  # what an evaluation made that is not a number
         self._living: dict[
             int, tuple[StorageWeakRef, NonFinite]
         ] = {}  # what was seen to be made, and lives on
@@ -68,8 +70,9 @@ class MicroscopeSchedule:
             self._until = self.session.step + _STEPS
 
     def look_at_evaluations(self) -> None:
-        """A number of an evaluation was not finite: the next one is looked at as a whole."""
+        """A number of an evaluation was not finite: the next one is looked at, as a whole or as far as it goes."""
         self._evaluated = _MOST_FORWARDS
+        self._looked_for = True
 
     def consider(self) -> None:
         """A model is about to be called."""
@@ -119,6 +122,9 @@ class MicroscopeSchedule:
     def leave(self) -> None:
         scope = self.scope
         if scope is not None:
+            if self._looked_for and (found := scope.first_made()) is not None:
+                self._looked_for = False
+                self.session.emit(NonFiniteComputed(step=self.session.step, at=found.at, origin=found))
             scope.blind = True
             scope.resume()
             if scope.on_top:  # else at the next opportunity

@@ -29,6 +29,7 @@ from premortem.probes.session import (
     Session,
     fingerprint,
     result_discarded,
+    sampled,
     tensors_given,
     tensors_in,
     user_site,
@@ -65,6 +66,7 @@ class Models:
         self.layers = LayerAudit(session, self.graphs)
         self._noisy = NoisyLayers(session, self.layers)
         self.before_forward: list[Callable[[], None]] = []
+        self.after_forward: list[Callable[[], None]] = []
         self.with_grad = True  # gradients are on for the root that is being called
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
@@ -73,6 +75,8 @@ class Models:
         self.on_result: list[Callable[[Model, Forward, Any, Any, Any], None]] = []
         # audit: a root has run, with gradients or without, and this is what it gave
         self.on_answer: list[Callable[[Forward, Any], None]] = []
+        # a root has run without gradients, in a reported step, and this is what it gave
+        self.on_evaluated: list[Callable[[Forward, Any], None]] = []
         self.on_given: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # the same, also in a rested step
@@ -273,6 +277,8 @@ class Models:
         for hears in (*self.on_call, *self.on_given):
             hears(model, grad, inputs)
         first = inputs[0] if inputs else None
+        if audit:
+            self.layers.states.root_begins(first)
         same = False
         if first is not None and model.last_input is not None:
             reference, then = model.last_input
@@ -294,6 +300,7 @@ class Models:
             same_object=same,
             window=first is not None and first._base is not None and first._base.numel() > first.numel(),
             bare=first is None,
+            noise=self._is_noise(first),
             source=self.graphs.source(inputs),
             number=self.calls,
         )
@@ -303,10 +310,18 @@ class Models:
                 session.emit(SlicesRestarted(step=session.step, at=note.at, array=array))
         return model, note
 
+    def _is_noise(self, given: torch.Tensor | None) -> bool:
+        known = self.session.noise
+        if not known or given is None or given.device.type != "cpu" or not given.is_floating_point():
+            return False
+        return hash(tuple(sampled(given))) in known
+
     def _leave(self, module: nn.Module, note: Any, grad: bool, args: Any, kwargs: Any, result: Any) -> None:
         if note is None:
             return
         model, event = note
+        for listener in self.after_forward:
+            listener()
         session, layers, noisy = self.session, self.layers, self._noisy
         if layers.on:
             layers.layer(module, args, kwargs, result)
@@ -342,6 +357,9 @@ class Models:
                     hears(model, event, args, kwargs, result)
         if session.auditing:
             for tells in self.on_answer:
+                tells(event, result)
+        if not event.grad:
+            for tells in self.on_evaluated:
                 tells(event, result)
         self.graphs.made(outputs, model.key)
         look_at_input(session, model, event, args, kwargs)

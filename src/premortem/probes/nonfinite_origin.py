@@ -48,6 +48,7 @@ class NonFiniteOrigin:
         self._certified = False  # ... and the microscope has seen it
         self.loss_broken = False  # one that was sent backward since the last step
         self._hidden: tuple[Masked, NonFinite | None] | None = None  # a gradient that a hook asked about
+        self._finite = True  # the gradients that were looked at last
 
     # -- others tell ----------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
 _SAMPLE = 1 << 14
+_COMPARED = 4096  # elements of a parameter that are compared from step to step
 # Bytes that come to the host in less time than it takes to load one kernel that only an audit uses.
 _CARRIED = 1 << 22
 
@@ -40,6 +41,12 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.device.type in {"cpu", "meta"} or tensor.numel() * tensor.element_size() > _CARRIED:
         return tensor
     return tensor.detach().cpu()
+
+
+def some_of(parameter: torch.Tensor) -> torch.Tensor:
+    """An even sample of a parameter's values, on the host, as they are."""
+    flat = on_host(parameter.detach()).reshape(-1)
+    return on_host(flat[:: max(1, flat.numel() // _COMPARED)])
 
 
 def sample(tensor: torch.Tensor) -> torch.Tensor:

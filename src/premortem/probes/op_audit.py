@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
 from premortem.points import Subscriptions, caller
@@ -26,6 +27,7 @@ from premortem.probes.finite_questions import are_values
 from premortem.probes.graph import leads_to, name_of
 from premortem.probes.graph_values import birth_of
 from premortem.probes.loss_meaning import softmax_dimension
+from premortem.probes.masked_choices import MaskedChoices
 from premortem.probes.modules import Models
 from premortem.probes.numbers import on_host, share
 from premortem.probes.recent_data import Recent
@@ -64,13 +66,17 @@ _CUTS = {
 }
 
 
+_READS = frozenset(("data", "detach"))
 _WHOLE = frozenset(("long", "int", "round"))
+_PLACES = frozenset(("argmax", "argmin"))
+_BEST = frozenset(("max", "min", "amax", "amin"))
 
 
 class OpAudit:
     def __init__(self, session: Session, models: Models, recent: Recent) -> None:
         self.session = session
         self.blended = BlendedNumbers(session)
+        self.choices = MaskedChoices(session)
         self.models = models
         self.recent = recent
         self._origins = self._bounds = 0
@@ -85,6 +91,7 @@ class OpAudit:
             tuple[Any, str, Any]
         ] = []  # listed once: a look at `torch.Tensor` between changes is a change more
         self._returns = 0
+        self.on_softmax: list[Callable[[torch.Tensor], None]] = []  # inside of a root: what it gave
         self.suspects: list[
             Callable[[], None]
         ] = []  # called when what is not finite was replaced, and no one looked
@@ -159,7 +166,7 @@ class OpAudit:
         for name in ("to", "half", "bfloat16"):
             yield tensor, name, self._lowering
         named = (
-            (self._choosing, ("max", "min", "topk", "sort")),
+            (self._choosing, ("max", "min", "amax", "amin", "topk", "sort")),
             (self._cutting, ("argsort", "bucketize")),
             (self._turning, ("sin", "cos")),
             (self._normalising, ("softmax", "log_softmax")),
@@ -181,7 +188,10 @@ class OpAudit:
             self._cut(op, given)
             if op in _WHOLE:
                 self.blended.cast(given)
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
+            if op in _PLACES:
+                self._chosen(op, args, kwargs, result)
+            return result
 
         return wrapper
 
@@ -192,9 +202,16 @@ class OpAudit:
             result = original(*args, **kwargs)
             if isinstance(result, tuple):
                 self._cut(op, args[0] if args else kwargs.get("input"))
+            if op in _BEST:
+                self._chosen(op, args, kwargs, result)
             return result
 
         return wrapper
+
+    def _chosen(self, op: str, args: Any, kwargs: Any, result: Any) -> None:
+        if torch.is_grad_enabled():
+            with self.session.looking_at("op audit"):
+                self.choices.chosen(op, args, kwargs, result)
 
     def _replace_data(self) -> None:
         inherited: Any = vars(torch._C.TensorBase)["data"]
@@ -210,6 +227,7 @@ class OpAudit:
         self._audited.replace(torch.Tensor, "data", property(get, put))
 
     def _cut(self, op: str, tensor: Any) -> None:
+        self._read(op, tensor)
         if not isinstance(tensor, torch.Tensor) or self.cuts >= _MOST_CUTS or not torch.is_grad_enabled():
             return
         # A parameter itself is often read to look at it or to change it by hand, but not inside a forward.
@@ -233,6 +251,22 @@ class OpAudit:
                         inside=self.models.depth > 0,
                     )
                 )
+
+    def _read(self, op: str, tensor: Any) -> None:
+        """Where each operation is followed: a weight is read without its graph, and outside of a forward pass."""
+        session = self.session
+        if (
+            op not in _READS
+            or session.scope is None
+            or self.models.depth
+            or not isinstance(tensor, nn.Parameter)
+        ):
+            return
+        if tensor.requires_grad and torch.is_grad_enabled():
+            with session.looking_at("op audit"):
+                at = user_site()
+                if at is not None:
+                    session.plain_weights.given([tensor], at)
 
     # -- shapes ---------------------------------------------------------------------------
 
@@ -277,6 +311,8 @@ class OpAudit:
             if isinstance(result, torch.Tensor) and result.requires_grad:
                 with self.session.looking_at("op audit"):
                     self._normalised(op, result)
+                    for hears in self.on_softmax if op == "softmax" and self.models.depth else ():
+                        hears(result)
             return result
 
         return wrapper

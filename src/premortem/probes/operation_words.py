@@ -99,6 +99,9 @@ NUMPY_SPELLING = {
 }
 
 
+_MEAN = 1  # how torch numbers the reductions of its losses
+
+
 @functools.lru_cache(maxsize=1024)
 def spelling(name: str) -> str:
     """`aten::_log_softmax` or `LogSoftmaxBackward0`, as people write it: `log_softmax`."""
@@ -130,7 +133,7 @@ def undefined(op: str, given: Mapping[str, Any]) -> str:
     first = tensor(given, "self", "input")
     if op == "nll_loss":
         weight = given.get("total_weight")
-        if weight is not None and float(weight) == 0:
+        if weight is not None and float(weight) == 0 and given.get("reduction", _MEAN) == _MEAN:
             return "the mean over no target at all (every one is ignore_index)"
     if op in {"div", "reciprocal", "remainder", "fmod", "floor_divide"}:
         return _division(first if op == "reciprocal" else given.get("other"))

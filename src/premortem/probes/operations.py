@@ -9,7 +9,7 @@ from torch import nn
 from torch._C import _functorch
 
 from premortem.events import Operand
-from premortem.probes import operation_words
+from premortem.probes import graph, operation_words
 
 _MOST_OPERANDS = 4
 _MOST_ROWS = 8
@@ -141,11 +141,8 @@ def short(dtype: torch.dtype) -> str:
 
 
 def saved(node: Any, name: str) -> Any:
-    """What the forward pass kept for the backward pass."""
-    try:
-        return bare(getattr(node, f"_saved_{name}", None))
-    except RuntimeError:  # freed already, or written over since
-        return None
+    """What the forward pass kept for the backward pass, where it can be read."""
+    return bare(graph.saved(node, name))
 
 
 def bare(thing: Any) -> Any:

@@ -107,6 +107,7 @@ class OptimizerConstruction:
             number(group.get("momentum", (group.get("betas") or (0.0,))[0])),
             tuple(self.session.parameters.of(p) for p in group["params"] if isinstance(p, torch.Tensor)),
             eps if isinstance(eps := group.get("eps"), float) else 0.0,
+            sum(isinstance(p, torch.Tensor) and p.dim() > 1 for p in group["params"]),
         )
 
     def _group_added(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:

@@ -11,14 +11,15 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import OptimizerStep, Site
 from premortem.points import after_optimizer_steps, before_optimizer_steps, unseen
+from premortem.probes.files_read import user_files
 from premortem.probes.fused_scaling import left_out, scale_of
 from premortem.probes.gradient_history import GradientHistory
 from premortem.probes.gradient_track import FEW_SENTINELS, MOST_SENTINELS, Track, same_gradients
 from premortem.probes.optimizer_construction import OptimizerConstruction, broken_rate, number, stray_rate
 from premortem.probes.session import Session, user_site
-from premortem.probes.source import line_assigning, over_micro_batches, under_modulo
+from premortem.probes.source import line_assigning, line_of_one_group, over_micro_batches, under_modulo
 
-_COUNTED_EVERY = 8  # steps, in cruise, after which the parameters with a gradient are counted again
+COUNTED_EVERY = 8  # steps, in cruise, after which the parameters with a gradient are counted again
 _LEISURE = 0.02  # seconds
 
 
@@ -27,6 +28,7 @@ class Optimizers:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.suspects: list[Callable[[], None]] = []  # called when a rate is not finite
         self.tracks: dict[int, Track] = {}
         self.gradients = GradientHistory(session, self)
         self._construction = OptimizerConstruction(session, self)
@@ -50,6 +52,8 @@ class Optimizers:
         self._leisure = 0.0  # when the last of those was made
         self._last_counted = 0  # the optimizer that made the last rested step
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
+        # called with the track of an optimizer whose gradients a backward pass has written, in an audited step
+        self.on_gradients: list[Callable[[Track], None]] = []
         self._stepping: list[int] = []
         self._left_out = False  # a scaler has the kernel leave out the step that is being made: it is none
         self._hooks: list[Callable[[], None]] = []
@@ -243,7 +247,7 @@ class Optimizers:
         ):
             track.cleared = True
         track.reused = bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
-        if self.session.auditing or track.steps % _COUNTED_EVERY == 0 or None in now:
+        if self.session.auditing or track.steps % COUNTED_EVERY == 0 or None in now:
             track.count()
         for listener in self.before_step:
             listener(optimizer, track)
@@ -275,6 +279,9 @@ class Optimizers:
             at = user_site()
             lrs = tuple(number(group.get("lr")) for group in optimizer.param_groups)
             broken = None if all(map(math.isfinite, lrs)) else broken_rate(optimizer)
+            if broken is not None:
+                for suspect in self.suspects:
+                    suspect()
             event = OptimizerStep(
                 step=self.session.step,
                 at=at,
@@ -299,6 +306,7 @@ class Optimizers:
                 broken_rate=broken,
                 rate_at=line_assigning("lr", at) if broken is not None else None,
                 stray=stray_rate(optimizer),
+                one_group=one_group(track, lrs),
                 refused=self.was_refused,
                 rested=track.untold,
                 batches=self.session.drawn(self.session.step) if track.backwards > 1 else None,
@@ -369,6 +377,20 @@ class Optimizers:
                 for listener in self.after_step:
                     if listener in self.at_leisure:
                         listener(optimizer, track, step)
+
+
+def one_group(track: Track, rates: tuple[float, ...]) -> Site | None:
+    """The line of the script that writes rates, where only one group's has ever changed and it writes that one by its number."""
+    first = track.first_rates
+    if len(first) != len(rates):
+        first = track.first_rates = rates
+    moved = [number for number, (old, new) in enumerate(zip(first, rates, strict=True)) if old != new]
+    if len(moved) != 1 or len(rates) == 1:
+        return None
+    if track.one_group is None:
+        track.one_group = (line_of_one_group(user_files()),)
+    (found,) = track.one_group
+    return found[0] if found is not None and moved == [found[1] % len(rates)] else None
 
 
 def closure_of(args: Any, kwargs: Any) -> Any:

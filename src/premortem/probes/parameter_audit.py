@@ -14,14 +14,13 @@ from premortem.probes.backward import Backwards
 from premortem.probes.fused_scaling import scale_of
 from premortem.probes.gradient_track import Track
 from premortem.probes.modules import Models
-from premortem.probes.numbers import norm, on_host
+from premortem.probes.numbers import norm, on_host, some_of
 from premortem.probes.optimizer_construction import number
-from premortem.probes.optimizers import Optimizers
+from premortem.probes.optimizers import COUNTED_EVERY, Optimizers
 from premortem.probes.session import Session
 from premortem.probes.states import States
 from premortem.tensors.sharding import in_pieces, is_shard, local
 
-_SAMPLE = 4096  # elements per parameter that are compared before and after the step
 _MOST_PARAMETERS = 4000
 
 
@@ -43,6 +42,9 @@ class ParameterAudit:
             int, tuple[int | None, int]
         ] = {}  # key -> (checksum after an audited step, steps of its owners)
         self._auditing = False
+        # (optimizer that steps, model) -> which parameters were trainable then: each such set as one number
+        self._trainable: dict[tuple[int, int], set[int]] = {}
+        self._changed = False  # that was new in this step
         self._scale = 1.0  # that the gradients still have, and will not have in the step
 
     def install(self) -> None:
@@ -53,9 +55,12 @@ class ParameterAudit:
     def _remember(self, optimizer: Any, track: Track) -> None:
         self._auditing = self.session.auditing
         self._before = {}
+        # The first reported step after a rest, and then as often as gradients are counted.
+        if track.untold or track.steps % COUNTED_EVERY == 0:
+            self._changed = self._unlike_before(track)
         if self._auditing and self.models.in_training:
             for parameter, _, _ in self._watched(optimizer):
-                self._before[id(parameter)] = (parameter, some(parameter).clone())
+                self._before[id(parameter)] = (parameter, some_of(parameter).clone())
             self._scale = 1.0 if (scale := scale_of(optimizer)) is None else float(scale)
             self._steepest = {
                 id(p): steepest(p, number(group.get("lr")), self._scale)
@@ -63,6 +68,18 @@ class ParameterAudit:
                 for p in group["params"]
             }
             self._notice_hands()
+
+    def _unlike_before(self, track: Track) -> bool:
+        """Whether other parameters of a model in training are trainable than ever before in a step of this optimizer."""
+        new = False
+        for key in self.models.in_training:
+            module = self.models.known[key].module()
+            if module is not None:
+                known = self._trainable.setdefault((track.key, key), set())
+                which = hash(tuple(parameter.requires_grad for parameter in module.parameters()))
+                new = new or (bool(known) and which not in known)
+                known.add(which)
+        return new
 
     def _watched(self, optimizer: Any) -> list[tuple[torch.Tensor, str, int]]:
         """(parameter, name, model key) of every model that ran with gradients since the last step, and of
@@ -106,6 +123,9 @@ class ParameterAudit:
         return sum(self.optimizers.tracks[key].steps for key in owners)
 
     def _compare(self, optimizer: Any, track: Track, step: int) -> None:
+        if self._changed:
+            self._changed = False
+            self.session.look_closer()
         if not self._auditing or not self._before or self.optimizers.was_refused:
             return
         owners = self._owners()
@@ -121,7 +141,7 @@ class ParameterAudit:
         slope = Slope()
         for parameter, name, model in self._watched(optimizer):
             before = self._before.get(id(parameter))
-            now = some(parameter)
+            now = some_of(parameter)
             key = self.session.parameters.of(parameter)
             change = None if before is None else now.float() - before[1].float()
             moved = None if before is None or not now.numel() else not torch.equal(now, before[1])
@@ -268,7 +288,7 @@ class Slope:
     def add(self, change: torch.Tensor, grad: torch.Tensor) -> None:
         if grad.layout != torch.strided:
             return
-        update, slope = change.double(), some(grad).double()
+        update, slope = change.double(), some_of(grad).double()
         if update.numel() == slope.numel():
             self._dot += float(update @ slope)
             self._change += float(update @ update)
@@ -277,12 +297,6 @@ class Slope:
     def cosine(self) -> float | None:
         size = math.sqrt(self._change * self._grad)
         return self._dot / size if size and math.isfinite(size) else None
-
-
-def some(parameter: torch.Tensor) -> torch.Tensor:
-    """An even sample of a parameter's values, on the host."""
-    flat = on_host(parameter.detach()).reshape(-1)
-    return on_host(flat[:: max(1, flat.numel() // _SAMPLE)])
 
 
 class Steepest(NamedTuple):
@@ -321,7 +335,7 @@ def looks_fresh(parameter: torch.Tensor) -> bool:
     """Zero, or evenly spread between two bounds: as initialisers leave weights and training never does."""
     if parameter.dim() < 2 or local(parameter).numel() < 16 or not parameter.is_floating_point():
         return False
-    values = some(parameter).float()
+    values = some_of(parameter).float()
     std = float(values.std(correction=0))
     if not std > 0:
         return not bool(values.any())

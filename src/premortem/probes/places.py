@@ -12,7 +12,7 @@ from torch.optim.optimizer import Optimizer
 from premortem.events import Site
 from premortem.probes.frame_variables import variables
 from premortem.probes.session import code_kind, user_name
-from premortem.tensors.sharding import local
+from premortem.tensors.memory import storage
 
 CALL = nn.Module._call_impl.__code__
 _ENGINE = "_engine_run_backward"
@@ -70,12 +70,6 @@ def torch_function() -> str:
         name = frame.f_code.co_name if of_torch and not frame.f_code.co_name.startswith("_") else name
         frame = frame.f_back
     return name
-
-
-def storage(tensor: torch.Tensor) -> int:
-    """The same for all views of the same memory; of a tensor in pieces, that of this rank's."""
-    memory: int = local(tensor).untyped_storage()._cdata
-    return memory
 
 
 def variable_holding(tensor: torch.Tensor) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 
 from premortem.events import Promise
-from premortem.metric_words import words
+from premortem.metric_words import TERMINAL, words
 
 _FEW = 8  # rows
 _SOME = 2  # of them in which there is a next value: ends are rare
 _EXACT = 1e-5  # of the largest number: what two ways of rounding may differ by in float32
 # A discount: below a half, the next value would hardly count; above one it would grow without end.
 _LEAST, _MOST = 0.5, 1.0
-_ENDED = frozenset("d done dones terminal terminals terminated termination finished ended".split())
+_ENDED = TERMINAL | frozenset("d done dones finished ended".split())
 _REWARDS = frozenset("r rs rew rews reward rewards".split())
 _RARE = 0.5
 _NOT = frozenset("not non no mask masks".split())
@@ -28,6 +28,8 @@ def promise_of(
     here = [(n, t.detach().reshape(-1).double()) for n, t in named if t.numel() == len(target)]
     rewards = [(n, t) for n, t in here if words(n) & _REWARDS and not torch.equal(t, target)]
     flags = [(n, t) for n, t in here if words(n) & _ENDED and not words(n) & _NOT]
+    # One that is `done` may have been cut off by a limit of time, where another flag says what is its end.
+    flags = [(n, t) for n, t in flags if words(n) & TERMINAL] or flags
     # Ends are rare: what is 1 in most rows says that an episode goes on, whatever its name.
     flags = [(n, t) for n, t in flags if bool(((t == 0) | (t == 1)).all()) and 0 < float(t.mean()) < _RARE]
     nexts = [t.reshape(-1).double() for t in best if t.numel() == len(target)]

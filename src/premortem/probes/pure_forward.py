@@ -3,7 +3,6 @@
 import contextlib
 import dis
 import io
-import random
 import sys
 import threading
 import types
@@ -16,6 +15,7 @@ import torch
 from torch import nn
 
 from premortem.probes.session import code_kind, version
+from premortem.tensors import generators
 
 _SPEAKING = frozenset(
     "print open write input save dump log info debug warning add_scalar add_image wandb logger logging tqdm sleep "
@@ -202,9 +202,7 @@ def apart(module: nn.Module) -> Iterator[Kept]:
     """Forward passes in here run in eval mode, and leave nothing behind: attributes, buffers, random generators, output,
     warnings."""
     kept = Kept(module)
-    numpy = sys.modules.get("numpy.random")
-    states = (torch.get_rng_state(), random.getstate(), numpy.get_state() if numpy is not None else None)
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    drawn = generators.now()
     out, err, warn = sys.stdout, sys.stderr, warnings.warn
     fast = torch.backends.mha.get_fastpath_enabled()
     said: list[str] = []
@@ -218,10 +216,5 @@ def apart(module: nn.Module) -> Iterator[Kept]:
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
         sys.stdout, sys.stderr, warnings.warn = out, err, warn
-        torch.set_rng_state(states[0])
-        random.setstate(states[1])
-        if numpy is not None:
-            numpy.set_state(states[2])
-        if cuda is not None:
-            torch.cuda.set_rng_state_all(cuda)
+        drawn.put_back()
         kept.clean = kept.put_back() and not said

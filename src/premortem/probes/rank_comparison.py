@@ -19,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from premortem.amounts import length
 from premortem.events import BESIDE, Digest, RanksSeen, ShuffleStarted, Site
 from premortem.probes.clipping import Clipping
 from premortem.probes.collectives import Collectives
@@ -30,7 +31,6 @@ from premortem.probes.modules import Models
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.rank_exchange import Exchange
-from premortem.probes.sample_numbers import length
 from premortem.probes.session import Session, fingerprint, user_site
 from premortem.ranks.rendezvous import afresh, connect
 from premortem.tensors.parts import NOT_LOOKED_AT, may_have_parts, parts_of

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from premortem.events import LogLine, Site, SumReported
-from premortem.metric_words import speaks_of_epochs, words
+from premortem.files.syntax import last_name
+from premortem.metric_words import CUMULATIVE, speaks_of_epochs, words
 from premortem.probes.frame_variables import variables
 from premortem.probes.loop_counters import loops_around, user_frames
 from premortem.probes.session import Session
@@ -54,7 +55,7 @@ class ReportedSums:
             return
         place = (frame.f_code.co_filename, frame.f_lineno)
         self._looks[place] += 1
-        if self._looks[place] > _LOOKS:
+        if self._looks[place] > _LOOKS or words(line.text) & CUMULATIVE:  # it says so itself
             return
         with self.session.looking_at("reported sums"):
             for found in open_sums(*place):
@@ -238,8 +239,7 @@ def _means(
             if not _is_rate(part.right, meant, depth):
                 yield _names(part.left, meant, depth), _names(part.right, meant, depth, lengths=True)
         elif isinstance(part, ast.Call):
-            called = part.func.attr if isinstance(part.func, ast.Attribute) else name_of(part.func)
-            if called in _MEANS:
+            if last_name(part) in _MEANS:
                 of = [*part.args, *([part.func.value] if isinstance(part.func, ast.Attribute) else [])]
                 yield set().union(*(_names(each, meant, depth) for each in of)), None
         elif isinstance(part, (ast.Name, ast.Attribute)) and depth:

@@ -158,6 +158,8 @@ class Resuming:
             parameters=size,
             restored=restored is not None,
             entries=saved.entries if saved is not None else 0,
+            saved_steps=saved.steps if saved is not None else 0,
+            saved_settings=file.settings,
             counters=file.counters,
             reached=loop_counters(frames),
             held=tuple(held_counters(file, frames)),

@@ -8,6 +8,7 @@ import torch
 from torch.utils.data import Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from premortem.amounts import length
 from premortem.events import Samples
 from premortem.probes.session import Session, tensors_in
 
@@ -131,13 +132,6 @@ def base(dataset: Any, index: int) -> tuple[Any, int]:
 def described(dataset: Any) -> tuple[str, int | None]:
     """Its class and its length: how another run knows it again."""
     return type(dataset).__name__, length(dataset)
-
-
-def length(thing: Any) -> int | None:
-    try:
-        return len(thing)
-    except (TypeError, NotImplementedError):  # a stream
-        return None
 
 
 def broken_samples(batch: Any, numbers: Batch) -> Samples | None:

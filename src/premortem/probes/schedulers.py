@@ -23,6 +23,9 @@ class Schedulers:
         self.optimizers = optimizers
         self.counts: dict[int, int] = {}
         self.seen_at: dict[int, int] = {}
+        self.suspects: list[
+            Callable[[], None]
+        ] = []  # called when a metric that is given to one is not a number
         self.told: set[int] = set()
         self.horizons: dict[int, int | None] = {}  # as they were built
         self.veto: Callable[[int, int], bool] | None = None  # (scheduler, optimizer): must it not advance?
@@ -186,6 +189,10 @@ class Schedulers:
         plateau = isinstance(scheduler, lr_scheduler.ReduceLROnPlateau)
         given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
         steps, since = self._count(key, self.optimizers.tracks.get(self._optimizer(scheduler)))
+        metric = as_metric(given) if plateau else None
+        if metric is not None and metric != metric:  # noqa: PLR0124 - NaN
+            for suspect in self.suspects:
+                suspect()
         self.session.emit(
             SchedulerStep(
                 step=self.session.step,
@@ -198,7 +205,7 @@ class Schedulers:
                 horizon=horizon(scheduler),
                 before=before,
                 after=highest(scheduler),
-                metric=as_metric(given) if plateau else None,
+                metric=metric,
                 explicit=not plateau and given is not None,
                 since_step=since,
                 optimizer_steps=steps,

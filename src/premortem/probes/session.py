@@ -22,6 +22,7 @@ from premortem.files.libraries import is_library
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
 from premortem.probes.frame_variables import variables
+from premortem.probes.plain_gradients import PlainGradients, PlainWeights
 from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
@@ -165,7 +166,7 @@ class Look:
         self._locally = session.locally if pieces else None
 
     def __enter__(self) -> None:
-        self._session.looking = True
+        nested, self._session.looking = self._session.looking, True
         resting = self._session.resting
         self._since = 0.0 if resting or not self._session.auditing else time.perf_counter()
         if self._locally is not None:
@@ -182,6 +183,8 @@ class Look:
         if self._modes is not None:
             self._modes.__enter__()
         self._grad = torch.is_grad_enabled()
+        if not nested:
+            self._session.grad = self._grad
         torch._C._set_grad_enabled(False)
 
     def __exit__(
@@ -262,11 +265,13 @@ class Session:
         )
         self.resting = False  # this step is like those before it: counted, and not reported (probes/rest.py)
         # premortem itself is using torch right now, or must not look (probes/capturing.py)
+        self.grad = True  # gradients were on where the last look began: in the script
         self.looking = False
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
         self.passes = 0  # backward passes, and calls of `autograd.grad`
         self.in_backward = False  # autograd is running: what is computed now are gradients
         self.scope: Pausing | None = None  # a dispatch mode of ours that is on
+        self.plain_gradients, self.plain_weights = PlainGradients(), PlainWeights()  # that it follows
         self.locally: AbstractContextManager[Any] | None = (
             None  # keeps our own looks away from collectives (probes/shards.py)
         )
@@ -280,6 +285,9 @@ class Session:
             int, Callable[[bool], None]
         ] = {}  # module key -> to be called with its mode after its next call
         self.loaded: set[int] = set()  # keys of parameters that came from a state dict
+        # ... those whose numbers came from a file, and their version since
+        self.noise: set[int] = set()  # numbers that torch drew before the first step, by sampled ones
+        self.from_file: dict[int, int] = {}
         self.parameters = Keys()
         self.modules = Keys()
         self.optimizers = Keys()

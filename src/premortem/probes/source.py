@@ -4,8 +4,10 @@ import ast
 import functools
 import linecache
 import textwrap
+from collections.abc import Sequence
 
 from premortem.events import Site
+from premortem.files.syntax import last_name
 
 
 def under_modulo(at: Site | None) -> bool:
@@ -66,13 +68,67 @@ def line_assigning(key: str, near: Site | None) -> Site | None:
     return Site(near.file, lines.pop(), near.function) if len(lines) == 1 else None
 
 
+def line_of_one_group(files: Sequence[str]) -> tuple[Site, int] | None:
+    """The first line that writes the rate of a parameter group by its number, and that number; None where a line of these files writes
+    a rate in any other way, or has the number of another group."""
+    written: list[Site] = []
+    numbers: set[object] = set()
+    for file in files:
+        text = text_of(file)
+        if "lr" not in text and "param_groups" not in text:
+            continue
+        for node in ast.walk(tree_of(file)):
+            if isinstance(node, ast.Subscript) and last_name(node.value) == "param_groups":
+                numbers.add(_number(node.slice))
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_lr(node.slice):
+                if not (isinstance(node.value, ast.Subscript) and _are_groups(node.value.value)):
+                    return None
+                written.append(Site(file, node.lineno))
+            elif isinstance(node, ast.Call) and last_name(node) in ("update", "setattr"):
+                given = [each for each in node.args if isinstance(each, ast.Dict)]
+                if any(each.arg == "lr" for each in node.keywords) or any(
+                    key is not None and _is_lr(key) for each in given for key in each.keys
+                ):
+                    return None
+            elif isinstance(node, (ast.Assign, ast.NamedExpr)) and _are_groups(node.value):
+                return None  # it goes by another name from here on
+    number = numbers.pop() if len(numbers) == 1 else None
+    return (written[0], number) if written and isinstance(number, int) else None
+
+
+def _are_groups(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "param_groups"
+
+
+def _is_lr(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "lr"
+
+
+def _number(node: ast.expr) -> object:
+    """0 of `groups[0]`, -1 of `groups[-1]`; None of any other index."""
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+    ):
+        node = ast.Constant(-node.operand.value) if isinstance(node.operand.value, int) else node
+    return node.value if isinstance(node, ast.Constant) else None
+
+
 def lines_calling(op: str, file: str) -> tuple[int, ...]:
-    """The lines that do this to a tensor: `torch.log(x)`, `x.log()`, `a / b`."""
+    """The lines that do this to a tensor with a graph: `torch.log(x)`, `x.log()`, `a / b`, and not under `no_grad`."""
+    text = text_of(file)
+    if (
+        op not in text and _SIGNS.get(op, op) not in text
+    ):  # most files of a project need not be parsed for this
+        return ()
     return _calls(file).get(op, ())
 
 
 _LARGEST = 1 << 20  # characters of source
 _OPERATORS = {ast.Div: "div", ast.Pow: "pow"}
+_SIGNS = {"div": "/", "pow": "**"}
+_NO_GRAPHS = frozenset({"no_grad", "inference_mode"})
 _NOT_TENSORS = frozenset({"math", "np", "numpy", "cmath", "statistics"})
 
 
@@ -90,10 +146,11 @@ def tree_of(file: str) -> ast.Module:
         return ast.Module([], [])
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=1000)  # small, unlike the trees: the files of a large project
 def _calls(file: str) -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
-    for node in ast.walk(tree_of(file)):
+    tree = tree_of(file)
+    for node in ast.walk(tree):
         if isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in _OPERATORS:
             found.setdefault(_OPERATORS[type(node.op)], []).append(node.lineno)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -101,7 +158,23 @@ def _calls(file: str) -> dict[str, tuple[int, ...]]:
             if not (isinstance(owner, ast.Name) and owner.id in _NOT_TENSORS):
                 line = node.func.end_lineno or node.lineno  # in a chain over several lines, its own
                 found.setdefault(node.func.attr.rstrip("_"), []).append(line)
-    return {op: tuple(sorted(set(lines))) for op, lines in found.items()}
+    bare = _without_graphs(tree)
+    return {op: tuple(sorted(set(lines) - bare)) for op, lines in found.items()}
+
+
+def _without_graphs(tree: ast.AST) -> set[int]:
+    """Lines under `with torch.no_grad()` and its like, and of functions that are decorated with it."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            asked = [item.context_expr for item in node.items]
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            asked = node.decorator_list
+        else:
+            continue
+        if any(last_name(each) in _NO_GRAPHS for each in asked):
+            found |= _lines(node.body)
+    return found
 
 
 @functools.lru_cache(maxsize=64)

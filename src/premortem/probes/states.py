@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
+import shutil
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +40,10 @@ class States:
         self.loaded = session.loaded  # parameter keys that came from a state dict
         self._filled_at = -1  # last step at which a checkpoint was read into memory that models own
         self._shapes: dict[str, Any] = {}  # of the tensors in the file that was read last, by name
+        self._read: weakref.WeakValueDictionary[int, torch.Tensor] = (
+            weakref.WeakValueDictionary()
+        )  # the tensors of files, by id
+        self._last_saved: CheckpointSaved | None = None
         self.files = 0  # files read so far: weights may have come from them by hand
         # first tensor of a state dict -> step at which it was taken; a shallow copy holds the same tensor
         self._taken: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}  # ... and its version then
@@ -58,6 +64,7 @@ class States:
         session.around(Optimizer, "load_state_dict", after=self._optimizer_loaded)
         session.around(torch, "load", after=self._file_loaded)
         session.around(torch, "save", after=self._saved)
+        session.around(shutil, "copyfile", after=self._copied)
         self.optimizers.before_step.append(self._first_step)
 
     # -- state dicts ----------------------------------------------------------------------
@@ -181,7 +188,11 @@ class States:
     def _mark(self, module: nn.Module, state: Mapping[str, Any]) -> None:
         for name, parameter in module.named_parameters():
             if name in state:
-                self.loaded.add(self.session.parameters.of(parameter))
+                number = self.session.parameters.of(parameter)
+                self.loaded.add(number)
+                self.session.from_file.pop(number, None)
+                if self._read.get(id(state[name])) is state[name]:
+                    self.session.from_file[number] = version(parameter)
         name = user_name(module) or type(module).__name__
         # What is loaded later wins: an earlier load of the same weights is not lost, it is replaced.
         mine = {id(p) for p in module.parameters()}
@@ -194,7 +205,7 @@ class States:
 
     def _first_step(self, optimizer: Any, track: Any) -> None:
         """Before the first step after a load: are the weights still those that were loaded?"""
-        self.flags.before_step()
+        self.flags.stepping()
         fresh, self.fresh = self.fresh, []
         for reference, name, kept in fresh:
             module = reference()
@@ -247,6 +258,8 @@ class States:
     def _file_loaded(self, note: Any, result: Any, source: Any = None, *args: Any, **kwargs: Any) -> None:
         self.files += 1
         self._shapes = shapes_held(result)
+        for tensor in tensors_in_states(result):
+            self._read[id(tensor)] = tensor
         keys = tuple(str(key) for key in result)[:64] if isinstance(result, Mapping) else ()
         self.session.emit(
             FileLoaded(
@@ -258,7 +271,7 @@ class States:
                 counters=counters_in(result),
                 records=records_in(result),
                 written=written(path_of(source)),
-                tensors=tensors_held(result),
+                tensors=len(tensors_in_states(result)),
             )
         )
 
@@ -268,17 +281,26 @@ class States:
         path = path_of(target)
         size = os.path.getsize(path) if path and os.path.exists(path) else None
         weights, current = self._weights_in(thing)
-        self.session.emit(
-            CheckpointSaved(
-                step=self.session.step,
-                at=user_site(),
-                path=path,
-                bytes=size,
-                taken_at=self._oldest(thing),
-                weights=weights,
-                current=current,
-            )
+        event = CheckpointSaved(
+            step=self.session.step,
+            at=user_site(),
+            path=path,
+            bytes=size,
+            taken_at=self._oldest(thing),
+            weights=weights,
+            current=current,
+            records=records_in(thing),
         )
+        self._last_saved = event
+        self.session.emit(event)
+
+    def _copied(self, note: Any, result: Any, source: Any, target: Any, *args: Any, **kwargs: Any) -> None:
+        """The file that was just saved is copied: `shutil.copyfile(path, "model_best.pth")`. After another step the model has
+        other weights than the file."""
+        saved, path = self._last_saved, path_of(target)
+        just = saved is not None and saved.step == self.session.step
+        if saved is not None and just and path and saved.path and saved.path == path_of(source):
+            self.session.emit(dataclasses.replace(saved, step=self.session.step, at=user_site(), path=path))
 
     def filled(self) -> None:
         """A library reads a checkpoint right into the tensors of a state dict: what holds the model's own memory then
@@ -292,6 +314,10 @@ class States:
     def asked(self) -> list[nn.Module]:
         """Models that were asked for their state dict."""
         return list(self._asked)
+
+    def asked_after_training(self) -> list[nn.Module]:
+        """Those that were asked when steps had been made: what they held may have been kept."""
+        return [module for module, step in self._asked.items() if step]
 
     def _weights_in(self, thing: Any, depth: int = 0) -> tuple[int | None, bool | None]:
         """A checksum of the weights in what is saved, and whether a model has these weights now."""
@@ -405,11 +431,12 @@ def tied(module: nn.Module, name: str) -> str:
     return " = ".join(names) if len(names) > 1 else ""
 
 
-def tensors_held(thing: Any, depth: int = 0) -> int:
+def tensors_in_states(thing: Any, depth: int = 0) -> list[torch.Tensor]:
     if not isinstance(thing, Mapping) or depth > 1:
-        return 0
+        return []
     values = thing.values()
-    return sum(isinstance(v, torch.Tensor) for v in values) + sum(tensors_held(v, depth + 1) for v in values)
+    here = [v for v in values if isinstance(v, torch.Tensor)]
+    return [*here, *(t for v in values for t in tensors_in_states(v, depth + 1))]
 
 
 def shapes_held(thing: Any, depth: int = 0) -> dict[str, Any]:

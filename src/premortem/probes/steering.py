@@ -6,21 +6,24 @@ of pydantic's settings ask for a variable by the name of each field, and configu
 """
 
 import ast
+import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from premortem.events import EnvironmentRead, Variable
 from premortem.files import untrusted
 from premortem.files.described import CONFIGS
-from premortem.files.variables import is_plain
+from premortem.files.variables import PROCESSES, is_plain
+from premortem.metric_words import words
 from premortem.probes.files_read import FileReading
 from premortem.probes.session import Session
 
 _MOST_FILES = 1000
 _MOST_BYTES = 1_000_000  # of one file
 _BY_PREFIX = ("startswith", "removeprefix")
+_RATE = frozenset({"lr", "rate"})
 _WORDS = (b"environ", b"getenv", b"Settings")
 # `$NAME`, `${NAME}`, `${NAME:-default}`, and what OmegaConf, Lightning and pyyaml-env-tag write.
 _PUT_IN = re.compile(
@@ -49,22 +52,31 @@ class Steering:
 
 
 def may_steer(name: str, value: str) -> bool:
-    return is_plain(name, value) or (name == "WORLD_SIZE" and is_alone(value))
+    return is_plain(name, value) or (name in PROCESSES and is_alone(value))
 
 
 def asked_for(path: str, text: bytes, set_here: dict[str, str]) -> Iterator[Variable]:
+    for name, line, of_rate in _asked_for(text, frozenset(set_here)):
+        yield Variable(name, set_here[name], path, line, of_rate)
+
+
+@functools.lru_cache(
+    maxsize=_MOST_FILES
+)  # the same texts are asked again whenever something was imported or read
+def _asked_for(text: bytes, set_here: frozenset[str]) -> tuple[tuple[str, int, bool], ...]:
     if len(text) > _MOST_BYTES or not any(word in text for word in _WORDS):
-        return
+        return ()
     # Parsing a large project takes a second, and hardly a file of it names a variable that is set.
     by_prefix = b"startswith" in text or b"removeprefix" in text
     if b"Settings" not in text and not by_prefix and not any(name.encode() in text for name in set_here):
-        return
+        return ()
     try:
         tree = ast.parse(text)
+        found = tuple(names_in(tree, sorted(set_here)))
+        rates = {name for name, _ in found if name in PROCESSES and multiplies_a_rate(tree, name)}
+        return tuple((name, line, name in rates) for name, line in found)
     except (SyntaxError, ValueError):
-        return  # it was imported, and was edited since
-    for name, line in names_in(tree, set_here):
-        yield Variable(name, set_here[name], path, line)
+        return ()  # it was imported, and was edited since
 
 
 def is_alone(value: str) -> bool:
@@ -72,7 +84,8 @@ def is_alone(value: str) -> bool:
     import torch.distributed
 
     joined = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return value.isdigit() and not joined and "TORCHELASTIC_RUN_ID" not in os.environ
+    shared = os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"  # a task of `srun`, with others beside it
+    return value.isdigit() and not joined and not shared and "TORCHELASTIC_RUN_ID" not in os.environ
 
 
 def put_in(path: str) -> Iterator[Variable]:
@@ -88,7 +101,7 @@ def put_in(path: str) -> Iterator[Variable]:
                 yield Variable(name, value, path, number)
 
 
-def names_in(tree: ast.AST, set_here: dict[str, str]) -> Iterator[tuple[str, int]]:
+def names_in(tree: ast.AST, set_here: Collection[str]) -> Iterator[tuple[str, int]]:
     by_field = {name.upper(): name for name in set_here}
     every = list(ast.walk(tree))
     written = {
@@ -113,6 +126,32 @@ def names_in(tree: ast.AST, set_here: dict[str, str]) -> Iterator[tuple[str, int
                     name = f"{prefix}{field.target.id}".upper()
                     if name in by_field:
                         yield by_field[name], field.lineno
+
+
+def multiplies_a_rate(tree: ast.AST, name: str) -> bool:
+    """`lr * int(os.environ["WORLD_SIZE"])`, or by a variable or an attribute that was given its value."""
+    every = list(ast.walk(tree))
+    holds = {name}
+    for node in every:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            if name in _said(node.value):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                holds |= {getattr(target, "id", getattr(target, "attr", name)) for target in targets}
+    return any(
+        isinstance(inner, (ast.BinOp, ast.AugAssign))
+        and isinstance(inner.op, ast.Mult)
+        and holds & _said(inner)
+        and any(words(said) & _RATE for said in _said(node))
+        for node in every
+        if isinstance(node, (ast.stmt, ast.keyword)) and not hasattr(node, "body")
+        for inner in ast.walk(node)
+    )
+
+
+def _said(tree: ast.AST) -> set[str]:
+    """The names and texts in a piece of code."""
+    fields = ((node, field) for node in ast.walk(tree) for field in ("id", "attr", "arg", "value"))
+    return {said for node, field in fields if isinstance(said := getattr(node, field, None), str)}
 
 
 def prefixes(settings: ast.ClassDef) -> Iterator[str]:

@@ -12,6 +12,8 @@ from torch.optim.optimizer import Optimizer
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session
 
+strangers: set[int] = set()  # threads with trainings that are not the run's: other trials of a sweep
+
 
 class Home:
     """Installed last: the optimizers' own probe must already listen when the first one is built."""
@@ -34,5 +36,6 @@ class Home:
 
     def _move(self) -> None:
         session = self.session
-        if session.step == 0 and session.on and not session.looking:
-            session.thread = threading.get_ident()
+        here = threading.get_ident()
+        if session.step == 0 and session.on and not session.looking and here not in strangers:
+            session.thread = here

@@ -5,6 +5,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from premortem.profile.arrays import CHANGES, HIGHEST
 from premortem.profile.facts import BINS, Blank, Column, Filler, Giveaway, Placeholder, Profile
@@ -39,6 +40,8 @@ _TWICE_AS_FAR = 2.0  # times the distance of the next value: nothing lies betwee
 _REPEATED = 3  # rows
 _SHARE = 0.002  # of the rows
 _VARIED = 12  # different values of the rest: a flag has no placeholder
+_STEPS = 5, 24  # of a ladder of values
+_LADDER = 2.0  # times the usual step of it, at most
 _BEYOND = 2.0  # times the range of a series or a picture: its own extremes lie at the ends of that range
 _SAME = 1e-5  # of the spread, up to which a straight line is exact
 
@@ -80,7 +83,8 @@ def summarise(
         repeated=sample.repeated,
         contradicting=sample.contradicting,
         tokens=tuple(sample.tokens.most_common(MOST_TOKENS)),
-        blank=blank(sample, columns),
+        blank=blank(sample, columns, kind),
+        copied=copied(sample),
         filler=filler(sample),
         **known,  # type: ignore[arg-type]
     )
@@ -127,13 +131,24 @@ def histogram(ordered: Sequence[float]) -> tuple[int, ...]:
     return tuple(bins)
 
 
-def blank(sample: Sample, columns: Sequence[Column]) -> Blank | None:
+def blank(sample: Sample, columns: Sequence[Column], kind: str) -> Blank | None:
     """Rows of nothing, where the others are many different numbers: flags may all be off."""
     alive = sum(column.distinct > _VARIED for column in columns)
-    if not sample.blank or alive < max(3, len(columns) // 4):
+    # A column of a picture or a series speaks for many numbers: two of them are more than a narrow table of three.
+    if not sample.blank or alive < max(2 if kind == "channels" else 3, len(columns) // 4):
         return None
     labels = sample.blank_labels
     return Blank(sample.blank, sample.rows, len(labels), max(labels.values(), default=0))
+
+
+def copied(sample: Sample) -> Blank | None:
+    labels = sample.commonest()
+    known = [number for label, number in labels.items() if label is not None]
+    return (
+        Blank(labels.total(), sample.rows, len(known), max(known, default=0))
+        if known and sample.discrete
+        else None
+    )
 
 
 def filler(sample: Sample) -> Filler | None:
@@ -152,12 +167,16 @@ def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placehol
     places = {name: at for at, name in enumerate(names)}
     ends = {name: places[other] for pair in pairs for name, other in (pair, pair[::-1]) if other in places}
     for at, name in enumerate(names):
+        if name == CHANGES:
+            continue  # a number of ours, and none that anyone wrote into the data
         values = sorted(filter(math.isfinite, [row.values[at] for row in rows]))
         if len(values) < ENOUGH:
             continue
         for value in {values[0], values[-1]}:
             number = bisect_right(values, value) - bisect_left(values, value)
             if number >= max(_REPEATED, _SHARE * len(values)) and is_apart(value, number, values):
+                if goes_up_in_times(value, values):
+                    continue
                 rest = [v for v in values if v != value]
                 if name in ends and not is_beyond(
                     value, rest, sorted(row.values[ends[name]] for row in rows)
@@ -179,6 +198,15 @@ def is_beyond(value: float, rest: Sequence[float], other_end: Sequence[float]) -
     return max(low - value, value - high) > _BEYOND * (high - low)
 
 
+def goes_up_in_times(value: float, ordered: Sequence[float]) -> bool:
+    """Whether a value is the next step of a ladder in which each step is so many times the one before it: doses of 0.5, 1.5, 5, 15, 50 and 150."""
+    steps = sorted({v for v in ordered if v > 0})
+    if not _STEPS[0] <= len(steps) <= _STEPS[1] or value != steps[-1]:
+        return False
+    times = [b / a for a, b in pairwise(steps)]
+    return times[-1] <= _LADDER * sorted(times[:-1])[len(times[:-1]) // 2]
+
+
 def is_apart(value: float, number: int, ordered: Sequence[float]) -> bool:
     """Far from all the others, which lie together and are many different ones."""
     rest = ordered[number:] if value == ordered[0] else ordered[: len(ordered) - number]
@@ -194,7 +222,14 @@ def is_apart(value: float, number: int, ordered: Sequence[float]) -> bool:
     nearest = rest[0] if value == ordered[0] else rest[-1]
     if abs(value - median) < _TWICE_AS_FAR * abs(nearest - median):
         return False
-    return abs(value - median) > (_FAR_KNOWN if value in _KNOWN else _FAR) * middle
+    if value in _KNOWN:
+        return abs(value - median) > _FAR_KNOWN * middle
+    return abs(value - median) > _FAR * middle and not (value > nearest and is_tail(value, nearest, median))
+
+
+def is_tail(value: float, nearest: float, median: float) -> bool:
+    """Populations and amounts of money go up in times: the largest city is no farther from the second than that is from a town."""
+    return median > 0 and math.log(value / median) < _TWICE_AS_FAR * math.log(nearest / median)
 
 
 # --- a column that is the target -------------------------------------------------------------
@@ -288,13 +323,15 @@ def constants(profile: Profile) -> list[Column]:
 
 def collapsed(profile: Profile) -> Column | None:
     """The widest column, where even that is hardly more than one number: the rows do not differ."""
-    if profile.beside:
-        return None  # a mask, weights: whether samples differ shows in the first input
+    if profile.beside or profile.is_part:
+        return None  # a mask, weights: whether samples differ shows in the first input; or in those that are not in it
     columns = [c for c in profile.columns if c.counted >= ENOUGH and not c.name.startswith("deviation")]
     if len(columns) != len([c for c in profile.columns if not c.name.startswith("deviation")]) or not columns:
         return None
     widest = max(columns, key=lambda c: c.high - c.low)
     size = max(abs(widest.low), abs(widest.high))
+    if widest.low == widest.high and profile.is_made:
+        return None  # all ones, anew in each step: a model that has no input
     if size == 0.0:
         return widest
     # A square that moves over a picture changes neither its mean nor its range: what varies within a sample counts too.
@@ -304,9 +341,17 @@ def collapsed(profile: Profile) -> Column | None:
     return widest if (widest.high - widest.low) < NEARLY * size and widest.spread < _NO_SPREAD else None
 
 
+def stands_for_many(profile: Profile) -> Blank | None:
+    """One and the same row in place of many samples, with their different labels."""
+    return too_many(profile, profile.copied) if profile.copied is not None else None
+
+
 def never_filled(profile: Profile) -> Blank | None:
     """Rows of nothing that are too many to be a few that failed, and carry different labels."""
-    found = profile.blank
+    return too_many(profile, profile.blank)
+
+
+def too_many(profile: Profile, found: Blank | None) -> Blank | None:
     if found is None or profile.beside or profile.sampled < ENOUGH:
         return None
     # A picture may be dark, and silence may be a class of its own.

@@ -11,6 +11,7 @@ _HASHED = 512  # numbers of a row that its mark is made of
 _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
 _COUNTED = 1 << 16  # tokens of one batch
 _SHORT = 3  # tokens: filler stands in longer runs than a word that is repeated
+_IGNORED = -100  # torch's mark for a target that does not count
 _TEXT = 6  # numbers side by side, from which on they may be words
 HIGHEST = "highest of the row"
 CHANGES = "changes along the row"
@@ -84,7 +85,11 @@ def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
     width = flat.shape[1]
     if flat.dtype.kind in "iu" and width >= _TEXT and (width > MOST_COLUMNS or flat.dtype.itemsize > 1):
         changes = (flat[:, 1:] != flat[:, :-1]).sum(1)
-        wide = np.stack([flat.min(1), flat.max(1), changes], 1)
+        counts = flat != _IGNORED
+        low = np.where(counts, flat, np.inf).min(1)
+        high = np.where(counts, flat, -np.inf).max(1)
+        some = counts.any(1)
+        wide = np.stack([np.where(some, low, np.nan), np.where(some, high, np.nan), changes], 1)
         return "tokens", ("lowest of the row", HIGHEST, CHANGES), wide
     stride = max(1, -(-width // MOST_COLUMNS))
     names = tuple(f"{called}[:, {at}]" for at in range(0, width, stride))
@@ -162,8 +167,12 @@ def put_blank(sample: Sample, rows: Rows, labels: list[float] | None) -> None:
     if rows.kind == "table":
         blank = (values == values[:, :1]).all(1) if values.shape[1] > 1 else np.zeros(len(values), bool)
     else:
-        inner = [at for at, name in enumerate(rows.names) if name.startswith("deviation of ")]
-        blank = (values[:, inner] == 0).all(1)
+        # Not by the deviation: that of one number, computed, is a little above 0.
+        low, high = (
+            [at for at, name in enumerate(rows.names) if name.startswith(which)]
+            for which in ("lowest of ", "highest of ")
+        )
+        blank = (values[:, low] == values[:, high]).all(1)
     sample.blank += rows.every * int(blank.sum())
     if labels is not None:
         sample.blank_labels.update(labels[at * rows.every] for at in np.flatnonzero(blank).tolist())
@@ -194,6 +203,10 @@ def put(
         code if code >= 0 else mark(b"%d %d %d" % (sample.stream, code, start + at))
         for at, code in enumerate(rows.marks)
     ]
+    if rows.kind == "channels":
+        for at, code in enumerate(rows.marks):
+            if code < 0:
+                sample.plain_copy(code, labels[at * rows.every] if labels is not None else None)
     wanted = [at for at, code in enumerate(codes) if sample.wants(code) or code in sample.kept]
     for at, row in zip(wanted, values[wanted].tolist(), strict=True):
         label = labels[at * rows.every] if labels is not None else None

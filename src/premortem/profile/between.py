@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 from typing import TypeVar
 
 from premortem.profile.alone import ENOUGH, TARGET, summarise
@@ -17,12 +18,16 @@ FEWEST = 5  # rows of a class
 _TOLD_APART = 0.5  # spreads between two columns, below which an exchange changes little
 _TIMES = 10.0  # times as far as chance has it: among 64 columns there are two thousand pairs
 _NO_FURTHER = 0.25  # of that distance, once exchanged
+_STEADY = 3.0  # times as far as three quarters of the other columns: where all drift, some two seem to have changed places
 # Files of one split may come from different days and places, and halves of a file be sorted: they differ more by nature.
 WITHIN = (6.0, 12.0)
 _FEWEST_FILES = 3  # for one of them to be the odd one
 _MOST_FILES = 16  # of them that are compared with each other
 T = TypeVar("T")
 _NEAR = 0.4  # of the distance between the quartiles: so far may each of them be from where it should be
+_OF_A_GROUP = 10  # rows on average, at least
+_FEWEST_NOISY = 4  # columns that say how much noise there is
+_ERRORS = 4.0  # standard errors of a mean; of a median they are 1.25 times as large
 _ENDS = 20.0  # times as large as the largest number of the other
 
 
@@ -95,6 +100,8 @@ def shifts(first: Profile, second: Profile, *, far: float = SHIFTED, wide: float
     named = {name for shift in found for name in (shift.column, shift.other)}
     for a, b in pairs:
         how = differs(a, b, far, wide) if a.name not in named else ""
+        if how == "constant" and b.low == b.high and is_noise(a, b, pairs):
+            continue
         # Of several tasks, an evaluation may have no answers to one.
         if how and (how != "constant" or first.beside != "target"):
             factor = b.spread / a.spread if a.spread else 0.0
@@ -127,11 +134,26 @@ def differs(a: Column, b: Column, far: float, wide: float) -> str:
     if min(one, two) <= 0 or min(a.distinct, b.distinct) <= 8:
         return ""
     ratio = two / one
+    # What is never negative is wide where it is large: then its values have to be other ones, not only spread out further.
+    if grows(a) and grows(b) and not apart(a, b):
+        return ""
     if ratio > wide and b.spread > wide / 2 * a.spread:
         return "rescaled"
     if ratio < 1 / wide and b.spread < 2 / wide * a.spread and not within(b, a):
         return "rescaled"
     return ""
+
+
+def is_noise(varies: Column, constant: Column, pairs: Sequence[tuple[Column, Column]]) -> bool:
+    """Whether a constant column varies in training because all columns are given noise there: it does so around its constant, and
+    the variances of the others exceed those of the evaluation by as much, as far as can be seen."""
+    more = [a.spread**2 - b.spread**2 for a, b in pairs if b.low != b.high]
+    if len(more) < _FEWEST_NOISY or not varies.counted:
+        return False
+    excess, variance = median(more), varies.spread**2
+    unsure = _ERRORS * 1.25 * 1.48 * median(abs(each - excess) for each in more) / math.sqrt(len(more))
+    in_place = abs(varies.mean - constant.mean) <= _ERRORS * varies.spread / math.sqrt(varies.counted)
+    return in_place and abs(variance - excess) <= max(unsure, 0.5 * variance)
 
 
 def converted(trained: Column, judged: Column) -> bool:
@@ -167,6 +189,11 @@ def middle(column: Column) -> float:
     return column.middle / 1.35
 
 
+def grows(column: Column) -> bool:
+    """A size, a count or an amount, most of which is not 0: such columns differ by factors, and groups of rows often do by ten."""
+    return column.low >= 0 and bool(column.quantiles) and column.quantiles[2] > 0
+
+
 def apart(a: Column, b: Column) -> bool:
     """Nine tenths of the one lie beyond nine tenths of the other."""
     return a.quantiles[5] < b.quantiles[1] or b.quantiles[5] < a.quantiles[1]
@@ -181,7 +208,14 @@ def within(narrow: Column, wide: Column) -> bool:
 def exchanged(pairs: Sequence[tuple[Column, Column]]) -> list[Shift]:
     """Two columns that are each what the other is in the other stream: RGB and BGR, latitude and longitude."""
     found = []
-    pairs = [(a, b) for a, b in pairs if not a.name.startswith(("deviation", "lowest", "highest"))]
+    meant: set[str] = set()
+    # What is one number nearly everywhere, as the rim of a picture, looks like any other such column.
+    pairs = [
+        (a, b)
+        for a, b in pairs
+        if not a.name.startswith(("deviation", "lowest", "highest"))
+        and all(each.middle > 0 if each.quantiles else each.spread > 0 for each in (a, b))
+    ]
     for at, (a, b) in enumerate(pairs):
         for c, d in pairs[at + 1 :]:
             straight = min(distance(a, b), distance(c, d))
@@ -192,8 +226,13 @@ def exchanged(pairs: Sequence[tuple[Column, Column]]) -> list[Shift]:
                 and crossed < max(_NO_FURTHER * straight, 3 * noise)
                 and crossed < 0.5 * straight
             ):
-                found.append(Shift(a.name, "exchanged", a.mean, a.spread, b.mean, b.spread, 0.0, c.name))
-    return found if len(found) <= 2 else []
+                found.append(
+                    (straight, Shift(a.name, "exchanged", a.mean, a.spread, b.mean, b.spread, 0.0, c.name))
+                )
+                meant |= {a.name, c.name}
+    others = sorted(distance(a, b) for a, b in pairs if a.name not in meant)
+    usual = _STEADY * others[len(others) * 3 // 4] if others else 0.0
+    return [shift for straight, shift in found if straight > usual] if len(found) <= 2 else []
 
 
 def distance(a: Column, b: Column) -> float:
@@ -217,6 +256,8 @@ def along(sample: Sample, kind: str) -> list[Shift]:
     found = shifts(first, second, far=WITHIN[0], wide=WITHIN[1])
     # Sorted rows, and columns that go on growing, differ in all they have in common with the order.
     places: dict[str, int | None] = {name: at for at, name in enumerate(sample.columns)}
+    if any(is_sorted_by(sample, at) for at in places.values() if at is not None):
+        return []  # each half has groups of its own
     places[TARGET] = None
     found = [
         s
@@ -224,6 +265,14 @@ def along(sample: Sample, kind: str) -> list[Shift]:
         if s.how == "rescaled" or not any(follows_order(half, places[s.column]) for half in halves)
     ]
     return found if len(found) <= max(1, len(first.columns) // 3) else []
+
+
+def is_sorted_by(sample: Sample, place: int) -> bool:
+    """A column of groups, one behind the other."""
+    rows = sorted(sample.kept.values(), key=lambda row: row.place)
+    values = [row.values[place] for row in rows if not math.isnan(row.values[place])]
+    groups = len(set(values))
+    return 1 < groups <= len(values) // _OF_A_GROUP and sum(a != b for a, b in pairwise(values)) == groups - 1
 
 
 def follows_order(half: Sample, place: int | None) -> bool:

@@ -117,10 +117,13 @@ class Profile(NamedTuple):
     versions: Versions | None = None
     laid: tuple[tuple[str, int], ...] = ()  # of pictures with masks: ways in which they lie on each other
     blank: Blank | None = None
+    copied: Blank | None = None  # the same for the row that came most often
     filler: Filler | None = None
     beside: str = (
         ""  # what comes with the first input of a model: another "input", or a "target" of several numbers
     )
+    is_made: bool = False  # a script made the rows on the spot: neither a loader gave them, nor does a larger array hold them
+    is_part: bool = False  # in training the model was given other samples as well, which are not in it
 
 
 class Overlap(NamedTuple):

@@ -18,8 +18,11 @@ _CHANCE = 4.0
 _STRONG = 0.5  # correlation in the one,
 _LOST = 0.4  # of which so much is lost in the other
 _AGREE = 0.95  # of the other pairs agree up to chance
+_FEWEST = 30  # rows, for a relation of their own
+AS_FAR = 0.7  # as far: of two dozen draws, one that goes nearly so far is enough to say that this happens
 _COLUMNS = 4  # with fewer, the other pairs say little
 _WHOLE = 0.9  # of the cells of a column are numbers
+_VARIES = 0.2  # of them are not its most frequent value: the rim of a picture goes with whatever a handful of rows says
 
 
 def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated | None:
@@ -28,7 +31,8 @@ def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated 
         return None
     import numpy as np
 
-    one, two = matrix(first, np), matrix(second, np)
+    values, others = numbers(first, np), numbers(second, np)
+    one, two = ({at: ranks(made, np) for at, made in each.items()} for each in (values, others))
     names = [*first.columns, labels]
     used = [at for at in range(len(names)) if at in one and at in two]
     if first.discrete != second.discrete:  # classes here and amounts there: labels of two tasks
@@ -53,7 +57,7 @@ def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated 
         return None
     a, b = max(pairs, key=lambda pair: float(apart[pair]))
     other = b if a == blamed else a
-    return Unrelated(
+    found = Unrelated(
         names[used[blamed]],
         names[used[other]],
         float(here[a, b]),
@@ -61,6 +65,29 @@ def unrelated(first: Sample, second: Sample, labels: str = TARGET) -> Unrelated 
         len(pairs),
         min(len(first.kept), len(second.kept)),
     )
+    x, y = used[blamed], used[other]
+    return None if _is_a_part(found, (values[x], values[y]), (others[x], others[y]), np) else found
+
+
+def _is_a_part(found: Unrelated, first: tuple[Any, Any], second: tuple[Any, Any], np: Any) -> bool:
+    """Whether the rows of the first stream that lie where the second lies go together as it does: sine and cosine of the day
+    do so in autumn. A column of other rows lies where it always lay."""
+    rows = np.ones(len(first[0]), dtype=bool)
+    for here, there in zip(first, second, strict=True):
+        rows &= (here >= there.min()) & (here <= there.max())
+    return int(rows.sum()) < _FEWEST or is_as_far(found, first[0][rows], first[1][rows])
+
+
+def is_as_far(found: Unrelated, column: Any, other: Any) -> bool:
+    """Whether some rows of the first stream are about as unlike it in this relation as the second stream is."""
+    import numpy as np
+
+    whole = np.isfinite(column) & np.isfinite(other)
+    column, other = column[whole], other[whole]
+    if len(column) < _FEWEST or min(np.ptp(column), np.ptp(other)) == 0:
+        return False
+    there = correlations([ranks(column, np), ranks(other, np)], np)[0, 1]
+    return bool(abs(there - found.first) >= AS_FAR * abs(found.second - found.first))
 
 
 def culprits(pairs: Sequence[tuple[int, int]], names: Sequence[str], labels: str) -> list[int]:
@@ -70,8 +97,8 @@ def culprits(pairs: Sequence[tuple[int, int]], names: Sequence[str], labels: str
     return [at for at in common if names[at] != labels] if len(common) > 1 else common
 
 
-def matrix(sample: Sample, np: Any) -> dict[int, Any]:
-    """The ranks of each column that varies and is nearly whole; the labels come last."""
+def numbers(sample: Sample, np: Any) -> dict[int, Any]:
+    """Each column that varies and is nearly whole; the labels come last."""
     rows = list(sample.kept.values())
     table = np.array([row.values for row in rows], dtype="float64")
     columns = [table[:, at] for at in range(table.shape[1])] if table.ndim == 2 else []
@@ -82,8 +109,9 @@ def matrix(sample: Sample, np: Any) -> dict[int, Any]:
         if finite.sum() < _WHOLE * len(values) or finite.sum() < ENOUGH:
             continue
         filled = np.where(finite, values, np.median(values[finite]))
-        if (filled != filled[0]).any():
-            found[at] = ranks(filled, np)
+        most = np.unique(filled, return_counts=True)[1].max()
+        if len(filled) - most >= (_VARIES * len(filled) if at < len(columns) - 1 else 1):
+            found[at] = filled
     return found
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from premortem.profile.alone import ENOUGH, column_of
 from premortem.profile.facts import Column, Rarer, Shift
+from premortem.profile.joint import AS_FAR
 from premortem.profile.sample import Row, Sample
 
 _CHANCE = 4.0  # standard errors
@@ -75,6 +76,16 @@ def between_splits(first: Sample, second: Sample) -> Shift | None:
     return found
 
 
+def is_as_far(found: Shift, first: Column, second: Column) -> bool:
+    """Whether these two differ about as much as those of the shift do."""
+    if found.how == "shifted":
+        size = max(found.first_spread, found.second_spread)
+        return abs(second.mean - first.mean) >= AS_FAR * min(abs(found.second - found.first), size)
+    if min(first.middle, second.middle) <= 0 or found.factor <= 0:
+        return False
+    return abs(math.log(second.middle / first.middle)) >= AS_FAR * abs(math.log(found.factor))
+
+
 def two_groups(samples: Sequence[Sample]) -> tuple[Shift, list[int]] | None:
     """The column by which files fall into two groups that agree in everything else, and the files of the smaller one."""
     files = [at for at, each in enumerate(samples) if len(each.kept) >= ENOUGH // 2]
@@ -86,6 +97,13 @@ def two_groups(samples: Sequence[Sample]) -> tuple[Shift, list[int]] | None:
         gaps = [made[b][place].median - made[a][place].median for a, b in pairwise(order)]
         cut = gaps.index(max(gaps)) + 1
         low, high = order[:cut], order[cut:]
+        name = made[files[0]][place].name
+        sides = [
+            column_of(name, [row.values[place] for at in group for row in samples[at].kept.values()])
+            for group in (low, high)
+        ]
+        if alike(sides[0], sides[1], 2 * _CHANCE):
+            continue  # before all the others are looked at
         groups = [
             columns_of(samples[files[0]], [row for at in group for row in samples[at].kept.values()])
             for group in (low, high)

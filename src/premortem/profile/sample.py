@@ -51,6 +51,9 @@ class Sample:
         self.discrete = False
         self.repeated = 0
         self.contradicting = 0
+        self.again: dict[
+            int, Counter[float | None]
+        ] = {}  # of rows that came again: the labels they came with then
         self.blank = 0  # rows that are one number from end to end
         self.blank_labels: Counter[float] = Counter()  # ... and their labels
         self.fill: Counter[int] = Counter()  # tokens that are the most frequent of their batch, how often,
@@ -73,11 +76,14 @@ class Sample:
         if known is not None:
             self.repeated += 1
             self.contradicting += known.label != row.label
+            self.again.setdefault(code, Counter())[row.label] += 1
             return
         if code >= self.limit:
             return
         if len(self.kept) >= self.most:
-            del self.kept[-heapq.heappop(self._heap)]
+            gone = -heapq.heappop(self._heap)
+            del self.kept[gone]
+            self.again.pop(gone, None)
         self.kept[code] = row
         heapq.heappush(self._heap, -code)
 
@@ -108,6 +114,18 @@ class Sample:
         self.classes.update(other.classes)
         self.tokens.update(other.tokens)
         self.discrete = self.discrete or other.discrete
+
+    def plain_copy(self, code: int, label: float | None) -> None:
+        """A picture of few colours came: it is not compared with those of other streams, and is known again in its own."""
+        if code in self.again or len(self.again) < 2 * MOST:
+            self.again.setdefault(code, Counter())[label] += 1
+
+    def commonest(self) -> Counter[float | None]:
+        """The labels of the row that came most often, and how often it came with each."""
+        if not self.again:
+            return Counter()
+        code, labels = max(self.again.items(), key=lambda pair: pair[1].total())
+        return labels + Counter([self.kept[code].label] if code in self.kept else [])
 
     @property
     def distinct(self) -> int:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from premortem.command_line import Parser, split
+from premortem.command_line import Parser, limited, split
 from premortem.errors import UsageError
 
 NOT_THE_SAME = 1
@@ -17,9 +17,7 @@ def parser() -> Parser:
         "steps that follow bit for bit. What it writes goes to a folder that is thrown away.",
     )
     parser.add_argument("--steps", type=int, default=5, metavar="N", help="steps to compare (default: 5)")
-    parser.add_argument(
-        "--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take"
-    )
+    limited(parser, 300.0)
     parser.add_argument(
         "--resume-with",
         metavar="WORDS",
@@ -39,8 +37,7 @@ def call(tokens: Sequence[str]) -> int:
     rules = parser()
     command = split(rules, tokens)
     options = rules.parse(command.options)
-    if not command.target:
-        raise UsageError("which script? premortem ckpt prove train.py")
+    command.needs_a_script("ckpt prove")
     if options.steps < 1:
         raise UsageError("`--steps` counts steps: at least 1")
     terminal = pages.terminal()

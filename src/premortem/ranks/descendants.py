@@ -30,6 +30,8 @@ class Descendants:
     def __init__(self, folder: Path, policy: str, settings: dict[str, Any], news: Callable[[], None]) -> None:
         self.folder = folder
         self.started = False  # a process that may be watched
+        self.elsewhere = ""  # where to look for what was trained by processes that are watched from inside
+        self.outside = False  # this process has trained between its trials, or after them
         self._family = Family(order(folder, policy, settings))
         self._news = news
         self._over = threading.Event()
@@ -38,7 +40,7 @@ class Descendants:
         self._pid = os.getpid()
 
     def follow(self) -> None:
-        self._family.on_start = self._one_more
+        self._family.on_start = self.one_more
         self._family.hand_on()
 
     def close(self) -> None:
@@ -61,7 +63,8 @@ class Descendants:
                 failed.append(path.read_text(encoding="utf-8"))
         return [*failed, *isolated]
 
-    def _one_more(self) -> None:
+    def one_more(self) -> None:
+        """Something that may train has begun."""
         self.started = True
         if self._thread is None and not self._over.is_set():
             self._thread = threading.Thread(target=self._look, name="premortem-children", daemon=True)
@@ -81,6 +84,19 @@ class Descendants:
         news = found != self._seen
         self._seen = found
         return news
+
+
+def child_folder(run: Path) -> Path:
+    """A new one in the folder of the run."""
+    number = 1
+    while True:
+        folder = run / f"child-{number}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
 
 
 def order(folder: Path, policy: str, settings: dict[str, Any]) -> str:

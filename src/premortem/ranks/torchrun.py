@@ -5,15 +5,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from premortem.errors import STOPPED, MissingExtra, UsageError
+from premortem.errors import STOPPED, JournalError, MissingExtra, UsageError
+from premortem.journal import Run, schema
 from premortem.journal.folders import default_folder
 from premortem.ranks import processes
 from premortem.terminal.console import Console
 
 # Else ranks that are started again find the addresses of those before them in torchrun's store, and call the dead.
 _STORE_OF_ITS_OWN = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+_NAMED = 4  # ranks that were killed
 WORDS = ("gpu", "cpu", "auto", "xpu")  # torchrun counts them itself
 
 
@@ -69,13 +72,23 @@ def conclude(folder: Path, code: int, console: Console) -> int:
     console.unsaid(findings)
     stopped = record["exit_code"] == STOPPED
     looked_at = record.get("watched") or {}
-    console.summary(
-        findings,
-        record["steps"],
-        folder,
-        stopped,
-        reason=looked_at.get("reason") or "",
-        missed=looked_at.get("missed", ()),
-    )
+    steps, reason = record["steps"], looked_at.get("reason") or ""
+    missed = list(looked_at.get("missed", ()))
+    killed = [run for run in record["ranks"] if run["reason"] == "running"]
+    if killed:  # what such a rank wrote about itself is from its beginning
+        steps = max(steps, *(_newest_step(Path(run["folder"])) for run in killed))
+        who = " and ".join(f"rank {run['rank']}" for run in killed[:_NAMED])
+        who += f" and {len(killed) - _NAMED:,} more" if len(killed) > _NAMED else ""
+        reason = f"{who} ended without a word: killed, or the machine went down"
+        missed += [f"how {who} ended: killed, or the machine went down"] if steps else []
+    console.summary(findings, steps, folder, stopped, reason=reason, missed=missed)
     # A rank that was killed has no exit code of its own: then torchrun's stands.
     return int(record["exit_code"] or code)
+
+
+def _newest_step(folder: Path) -> int:
+    """By its journal."""
+    with suppress(JournalError), Run(folder / schema.FILE) as run:
+        newest = run.newest()
+        return newest.step if newest is not None else 0
+    return 0

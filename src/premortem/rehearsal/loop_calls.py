@@ -16,9 +16,9 @@ from torch import nn
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from premortem.amounts import length
 from premortem.fit.speed.machine import synchronize
 from premortem.points import OVER, Subscriptions, after_optimizer_steps, before_optimizer_steps
-from premortem.probes.sample_numbers import length
 from premortem.scriptrun.early_stop import Pass
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from premortem.fit.speed.machine import chance_now, restore_chance
 from premortem.rehearsal.observations import Overfit
+from premortem.tensors import generators
 
 _TURNS = 10  # steps of one trial
 _RATES = (1.0, 0.1, 0.01, 10.0)  # of the script's own
@@ -29,7 +29,7 @@ class Trials:
         self._tensors = list({id(t): t for t in [*self._tensors, *held]}.values())
         self._copies = [t.detach().clone() for t in self._tensors]
         self._state = copy.deepcopy(optimizer.state_dict())
-        self._chance = chance_now()
+        self._chance = generators.now()
         self._losses: list[float] = []
         self._window: list[float] = []
         self._rates: list[tuple[dict[str, Any], Any]] = []
@@ -71,7 +71,7 @@ class Trials:
         self._window.clear()
         self.result.steps += 1
         self._judge()
-        restore_chance(self._chance)
+        self._chance.put_back()
 
     def _judge(self) -> None:
         result, first = self.result, self._losses[0]

@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from premortem.files.syntax import last_name
 from premortem.probes.frame_variables import variables as of_frame
 from premortem.probes.loop_counters import loops_around
 from premortem.probes.session import is_user_code
@@ -100,18 +101,14 @@ def turns_of(loop: ast.For | ast.While, frame: types.FrameType) -> int | None:
     if not isinstance(loop, ast.For):
         return None
     call = loop.iter
-    while isinstance(call, ast.Call) and name_of(call.func) in {"tqdm", "track", "enumerate"} and call.args:
+    while isinstance(call, ast.Call) and last_name(call) in {"tqdm", "track", "enumerate"} and call.args:
         call = call.args[0]
-    if not isinstance(call, ast.Call) or name_of(call.func) not in {"range", "trange"}:
+    if not isinstance(call, ast.Call) or last_name(call) not in {"range", "trange"}:
         return None
     numbers = [value_of(each, frame) for each in call.args]
     if any(type(n) is not int for n in numbers) or not 1 <= len(numbers) <= 3:
         return None
     return len(range(*numbers))
-
-
-def name_of(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def value_of(node: ast.expr, frame: types.FrameType) -> Any:

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import free
 from premortem.files import trust
 from premortem.files.plain import dumps
 from premortem.files.untrusted import loads
 from premortem.startup import behind
-from premortem.startup.children import family
 
 MOST = 3  # capsules of a run, which has not more
 SECONDS = 300.0  # that one autopsy may take
@@ -119,8 +119,7 @@ class Autopsies:
         self._looked = now
         capsule = self._waiting[0].capsule
         size = sum(file.stat().st_size for file in capsule.glob("*.safetensors"))
-        free = available()
-        return free is None or free > _ROOM + _TIMES * size
+        return free() > _ROOM + _TIMES * size
 
     def _start(self) -> None:
         while self._waiting and not self._unexplained(self._waiting[0].capsule):
@@ -171,15 +170,6 @@ class Autopsies:
         return self._folder / "autopsy.json"
 
 
-def available() -> int | None:
-    """Bytes of memory that could be used; None where the system does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    return None
-
-
 def hurry(pid: int) -> None:
     """The run has ended, and a person waits: this process and its children are ordinary ones from now on, where that
     may be."""
@@ -210,12 +200,7 @@ def children_of(pid: int) -> list[int]:
 
 def main(words: list[str]) -> None:
     capsule, answer, run = Path(words[0]), Path(words[1]), int(words[2])
-    outer = family()
-    if outer is not None:
-        outer.stand_down()  # the run has started this process, but it is no part of it
-    if "--now" not in words:
-        behind.step_back()
-    behind.end_with(run)
+    behind.take_place(run, hurried="--now" in words)
     from premortem.errors import PremortemError
     from premortem.files import private
     from premortem.replay import director, page

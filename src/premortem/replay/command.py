@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from premortem.command_line import Parser, formatted
+from premortem.command_line import Parser, formatted, limited
 from premortem.errors import UsageError
 from premortem.events import Autopsied
 from premortem.files import private
@@ -33,9 +33,7 @@ def parser() -> Parser:
     made.add_argument(
         "--trust", action="store_true", help="start the command of a capsule that came from elsewhere"
     )
-    made.add_argument(
-        "--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take"
-    )
+    limited(made, 600.0)
     made.add_argument(
         "--quick", action="store_true", help="reproduce it, name operation and samples; try no other changes"
     )

@@ -2,17 +2,17 @@
 
 import os
 import platform
-import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from premortem import redaction
 from premortem.files import variables
-from premortem.files.machine import operating_system, program
+from premortem.files.machine import answer_of, installed, operating_system
+from premortem.files.repository import revision
 
 _PACKAGES = ("numpy", "torchvision", "torchaudio", "transformers", "lightning", "accelerate", "safetensors")
+_PATIENCE = 5.0  # seconds for git: a repository on a slow disk is not worth more
 
 
 def how_started(argv: list[str], cwd: str) -> dict[str, Any]:
@@ -36,43 +36,24 @@ def _owner(folder: str) -> int | None:
 
 def git_revision(cwd: str) -> dict[str, Any] | None:
     """The commit, and whether files differ from it. None outside of a repository or without git."""
-    try:
-        commit = _git(cwd, "rev-parse", "HEAD")
-        changed = _git(cwd, "status", "--porcelain", "--untracked-files=no")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return {"commit": commit, "changed": bool(changed)}
-
-
-def _git(cwd: str, *words: str) -> str:
-    done = subprocess.run(
-        [program("git"), "-C", cwd, *words],
-        capture_output=True,
-        text=True,
-        timeout=5,
-        check=True,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout.strip()
+    words = ["git", "-C", cwd, "status", "--porcelain", "--branch", "--untracked-files=no"]
+    said = answer_of(words, _PATIENCE, well=True).splitlines()  # the branch, then the files
+    commit = revision(Path(cwd)) if said else ""
+    return {"commit": commit, "changed": len(said) > 1} if commit else None
 
 
 def versions() -> dict[str, Any]:
     import torch
 
-    found: dict[str, Any] = {
+    return {
         "python": platform.python_version(),
         "platform": operating_system(),
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_initialized() else "cpu",
+        **installed(_PACKAGES),
     }
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def script_of(argv: list[str], cwd: str) -> Path | None:

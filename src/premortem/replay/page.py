@@ -16,6 +16,7 @@ from premortem import __version__, redaction
 from premortem.files.plain import dumps
 from premortem.replay.director import Replayed
 from premortem.replay.rank_results import named
+from premortem.terminal.frame import indented
 
 _COMPARED = ("torch", "python", "cuda", "device", "numpy", "threads")
 _MOST_LOSSES = 8
@@ -139,7 +140,7 @@ def _page(done: Replayed) -> list[Any]:
     lines += [Text(f"  note   {sentence}", "dim") for sentence in notes]
     if not report.reproduced:
         if done.tail:
-            lines += [Text("  the last lines of the script:", "dim"), Text(_indented(done.tail), "dim")]
+            lines += [Text("  the last lines of the script:", "dim"), Text(indented(done.tail), "dim")]
         return lines
     lines += [Text(), Text("Cause (proved)", "bold red"), Padding(Text(cause(done)), (0, 0, 0, 2))]
     if report.certificate:
@@ -232,7 +233,3 @@ def _table(done: Replayed) -> Table:
             Text(outcome.tells),
         )
     return table
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())

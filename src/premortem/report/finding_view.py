@@ -45,8 +45,7 @@ class FindingView:
 
     @property
     def place(self) -> str:
-        where = self.finding.where
-        return f"{shortened(where.file)}:{where.line}" if where.file and where.line else where.file or ""
+        return self.finding.where.spot(shortened)
 
 
 def roots(run: Run) -> list[Finding]:

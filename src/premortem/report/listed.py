@@ -6,11 +6,10 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.amounts import count
+from premortem.amounts import count, stamp
 from premortem.findings import Severity
 from premortem.journal import Run
 from premortem.report import finding_view, verdict
@@ -86,7 +85,7 @@ def read(name: str, journal: Path, changed: float) -> Entry:
             journal=journal,
             meta=meta,
             script=" ".join(argv),
-            started=str(meta.get("started") or _stamp(changed)),
+            started=str(meta.get("started") or stamp(changed)),
             steps=max(int(meta.get("steps") or 0), newest.step if newest is not None else 0),
             loss=newest.loss if newest is not None else None,
             tone="doubtful" if crashed else tone,
@@ -95,12 +94,8 @@ def read(name: str, journal: Path, changed: float) -> Entry:
             losses=losses,
         )
     except Exception as error:  # noqa: BLE001 - a journal from elsewhere costs its own row, and no other
-        return Entry(name, journal, {}, "", _stamp(changed), 0, None, UNREADABLE, "", str(error))
+        return Entry(name, journal, {}, "", stamp(changed), 0, None, UNREADABLE, "", str(error))
 
 
 def _ending(meta: dict[str, Any], journal: Path) -> str:
     return "" if meta.get("reason") in {"running", "finished"} else verdict.ending(meta, journal)
-
-
-def _stamp(moment: float) -> str:
-    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")

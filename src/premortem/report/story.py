@@ -144,7 +144,8 @@ def readable(*journals: Path) -> Iterator[None]:
 
 def _read(journal: Path) -> Story:
     with Run(journal) as run:
-        meta, latest = run.meta, run.latest()
+        meta, latest, newest = run.meta, run.latest(), run.newest()
+        meta["seconds"] = verdict.seconds(meta, newest and newest.time) or meta.get("seconds")
         found = finding_view.views(run)
         drawn = dict(_step_curves(run))
         reached = max(

@@ -1,7 +1,6 @@
 """`premortem report`: which run, which form, and where it goes."""
 
 import argparse
-import os
 import secrets
 import sys
 from contextlib import suppress
@@ -13,6 +12,7 @@ from premortem.files import private
 from premortem.report import comparison, html, markdown, record, story
 from premortem.report.find import journal_of
 from premortem.terminal.progress import progress
+from premortem.terminal.readers import printed
 
 FORMATS = {"html": html, "md": markdown, "json": record}
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json"}
@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
             render = FORMATS[form].page(one)
             default = one.name if shelved[0] is not None else ""
     if options.output == "-":
-        return _print(render)
+        printed(render)
+        return 0
     target = Path(options.output) if options.output else _default(journals[0], default, form)
     _write(target, render, named=bool(options.output))
     sys.stdout.write(f"{short(target)}\n")
@@ -105,12 +106,3 @@ def _write(target: Path, text: str, *, named: bool) -> None:
         raise PremortemError(
             f"the report cannot be written to {target} ({error.strerror}); choose with -o FILE"
         ) from error
-
-
-def _print(text: str) -> int:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:  # `premortem report -o - | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

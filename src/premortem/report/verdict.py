@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,3 +110,17 @@ def alive(meta: Mapping[str, Any], journal: Path) -> bool:
 
 def found(views: Sequence[FindingView]) -> str:
     return tally(each.finding.severity for each in views) or "no findings"
+
+
+def seconds(meta: Mapping[str, Any], newest: float | None) -> float:
+    """How long the run took: one that was killed has not written that down, and lasted until its newest step."""
+    if meta.get("ended"):
+        return float(meta.get("seconds") or 0.0)
+    return since(str(meta.get("started") or ""), newest) or float(meta.get("seconds") or 0.0)
+
+
+def since(started: str, moment: float | None) -> float | None:
+    try:
+        return None if moment is None else max(0.0, moment - datetime.fromisoformat(started).timestamp())
+    except ValueError:
+        return None

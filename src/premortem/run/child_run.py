@@ -18,8 +18,10 @@ from typing import Any
 
 from premortem.errors import STOPPED
 from premortem.files.findings_file import FindingsFile
+from premortem.files.libraries import is_library
 from premortem.journal import claim_folder, never_fatal
 from premortem.program.running import Ending, forget_our_frames
+from premortem.ranks.descendants import child_folder
 from premortem.ranks.processes import FILE, rank_here
 from premortem.run.options import RunOptions
 from premortem.run.run_report import RunReport
@@ -130,24 +132,19 @@ class ChildSupervision(Supervision):
         rank = rank_here()
         if rank is not None:
             return claim_folder(self._run / f"rank-{rank}")
-        number = 1
-        while True:
-            folder = self._run / f"child-{number}"
-            try:
-                folder.mkdir()
-            except FileExistsError:
-                number += 1
-            else:
-                return claim_folder(folder)
+        return claim_folder(child_folder(self._run))
 
     def _claim(self, chosen: Path | None, name: str) -> Path:
         return self._child.folder or super()._claim(chosen, name)
 
     @property
     def _command(self) -> list[str]:
-        """A process of multiprocessing has its parent's command, and does something else."""
+        """A process of multiprocessing has its parent's command, and does something else. The program of a library (a worker of
+        Ray's) does what another process asks of it."""
+        main = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
         script = Path(self.options.target).is_file() or self.options.module
-        return self.report.argv if script and not _of_multiprocessing() else []
+        again = script and not _of_multiprocessing() and not is_library(str(Path(main).absolute()))
+        return self.report.argv if again else []
 
     # --- the end -----------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem import policy, settings
-from premortem.command_line import Parser, silencing
+from premortem.command_line import Parser, not_over_code, silencing
 from premortem.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,16 +92,9 @@ def parser() -> Parser:
 
 def call(tokens: Sequence[str]) -> int:
     options, command = settings.asked(parser(), "run", tokens)
-    if command.module and (not command.target or command.target.startswith("-")):
-        raise UsageError("`-m` needs the name of a module: premortem run -m package.module")
-    if not command.target:
-        raise UsageError("which script? premortem run train.py")
+    command.needs_a_script("run")
     policy.by_name(options.policy)
-    if options.findings and options.findings.suffix == ".py":
-        # The name of the file was forgotten, and the script was taken for it.
-        raise UsageError(
-            f"`--findings {options.findings}` would overwrite a Python file; give it a .json file"
-        )
+    not_over_code(options, "findings")
 
     asked = settings.shared(command.folder, options.select, options.ignore)
     if asked.words():
@@ -145,8 +138,11 @@ def call(tokens: Sequence[str]) -> int:
 
         sinks = chosen(options.sink, options.notify)
 
-    from premortem.run import launch
-    from premortem.run.options import RunOptions
+    from premortem.vault.garbage import uncollected
+
+    with uncollected():
+        from premortem.run import launch
+        from premortem.run.options import RunOptions
 
     return launch.run(
         RunOptions(

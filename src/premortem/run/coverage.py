@@ -29,6 +29,8 @@ def looked_at(
     missed = _not_kept(journal)
     if watcher is not None:
         missed += watcher.gaps()
+    if descendants is not None and descendants.outside:
+        missed.append("what was trained in this process outside of the trials")
     if steps:
         missed += [f"a child process: {each}" for each in unwatched if _trained(each)]
         return LookedAt(steps=steps, missed=tuple(missed))
@@ -42,6 +44,8 @@ def _reason(watcher: Watcher | None, unwatched: list[str], descendants: Descenda
         return watcher.missed["attach"]
     if unwatched:
         return f"training may have happened in a child process that is not watched: {unwatched[0]}"
+    if descendants is not None and descendants.elsewhere:
+        return descendants.elsewhere
     if "ray" in sys.modules:
         return (
             "Ray was used, and none of its workers that trained could be reached: those of a cluster that ran before, or of other "

@@ -14,14 +14,17 @@ from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
 from premortem.cards import Card
+from premortem.derived.folding import fold
 from premortem.files import trust
 from premortem.files.untrusted import loads
 from premortem.findings import Finding, Severity
 from premortem.run.found_so_far import working_folder
 from premortem.run.options import RunOptions
-from premortem.run.reading import MOST, PATIENCE, SHARE
 
 SECONDS = 60  # of processor time
+# Seconds that the end of a run waits for it: a moment that a person does not notice, in which a small world is nearly ready on a machine that has
+# a core to spare. Of a longer run a hundredth, which is not noticed either. What is not ready then is a matter for `premortem check`.
+MOMENT, SHARE, MOST = 0.3, 0.01, 2.0
 # Without the working folder among the places of modules: a `json.py` of the user's must not be run.
 _CALL = (
     "import sys; sys.path[:] = filter(None, sys.path); from premortem.preflight import beside; beside.main()"
@@ -92,19 +95,20 @@ class DataReading:
             self.over = True
 
     def take(self, *, last: bool = False) -> Said | None:
-        """What was found, once; None before that, and afterwards. At the end of the run it is waited for."""
+        """What was found, once; None before that, and afterwards. At the end of the run it is waited for, a moment."""
         process = self._process
         if process is None or self.over:
             return None
         if last:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(max(PATIENCE, min(MOST, SHARE * (time.monotonic() - self._began))))
+                process.wait(max(MOMENT, min(MOST, SHARE * (time.monotonic() - self._began))))
         if process.poll() is None:
             if last:
                 self.close()
             return None
-        # Where it did not come to its own end, its limit has ended it, or whoever needed the memory.
-        said = self._said() if process.returncode == 0 else None
+        # Where it did not come to its own end, its limit has ended it, or whoever needed the memory; what it had found by then counts.
+        said = self._said()
+        said = said if process.returncode == 0 or (said is not None and said.findings) else None
         self.close()
         return said
 
@@ -123,20 +127,24 @@ class DataReading:
         return self._answer.read(_MOST_ANSWER)
 
     def _said(self) -> Said | None:
+        found: list[Finding] = []
+        cards: dict[str, Card] = {}
         try:
-            record: dict[str, Any] = loads(self._text())
-            found = tuple(map(warned, record["findings"]))
-            cards = tuple(
-                Card(f.code, f.name, f.family, f.severity, explains=tuple(record["explains"][f.code]))
-                for f in found
-            )
+            for line in self._text().splitlines(keepends=True):
+                if not line.endswith(b"\n"):
+                    break  # it was ended while it wrote
+                record: dict[str, Any] = loads(line)
+                f = Finding.from_json(record["finding"])
+                found.append(f)
+                cards[f.code] = Card(f.code, f.name, f.family, f.severity, explains=tuple(record["explains"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             self._fault("data reading", error)
             return None
-        return Said(found, cards)
+        # The run hears them one by one, and would show a consequence that comes before its cause.
+        kept = tuple(map(warned, fold(found, cards)))
+        return Said(kept, tuple(cards[f.code] for f in kept))
 
 
-def warned(record: dict[str, Any]) -> Finding:
+def warned(finding: Finding) -> Finding:
     """A run that makes steps has samples: what its files say beside it warns, and stops nothing."""
-    finding = Finding.from_json(record)
     return replace(finding, severity=Severity.WARNING) if finding.severity is Severity.ERROR else finding

@@ -3,7 +3,6 @@
 All of it is read from the host's memory: nothing here waits for a device, and nothing imports torch.
 """
 
-import importlib.metadata
 import os
 import platform
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.files import variables
-from premortem.files.machine import operating_system
+from premortem.files.machine import installed, operating_system
 from premortem.vault.surroundings import code
 
 # Libraries whose version can change what a training does.
@@ -52,23 +51,18 @@ def environment() -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "host": platform.node(),
-        "libraries": dict(sorted(_libraries())),
+        "libraries": dict(sorted(_libraries().items())),
         "devices": _devices(),
         "settings": variables.recorded(os.environ),
     }
 
 
-def _libraries() -> list[tuple[str, str]]:
-    found = []
+def _libraries() -> dict[str, str]:
+    found: dict[str, str] = {}
     for name in _LIBRARIES:
         if name in sys.modules:
             version = getattr(sys.modules[name], "__version__", None)
-            if not isinstance(version, str):
-                try:
-                    version = importlib.metadata.version(name)
-                except importlib.metadata.PackageNotFoundError:
-                    continue
-            found.append((name, version))
+            found |= {name: version} if isinstance(version, str) else installed([name])
     return found
 
 
@@ -87,39 +81,6 @@ def _processor() -> str:
         return platform.machine()
     names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
     return next(names, platform.machine())  # not platform.processor(), which starts a process to find out
-
-
-def revision(folder: Path) -> str:
-    """The commit that this folder is at, read without git. Empty where there is none."""
-    for home in (folder, *folder.parents):
-        git = home / ".git"
-        try:
-            if git.is_file():  # a work tree of another repository
-                git = home / git.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
-            head = (git / "HEAD").read_text(encoding="utf-8").strip()
-        except (OSError, ValueError):
-            continue
-        if not head.startswith("ref:"):
-            return head
-        return _resolved(git, head.partition(":")[2].strip())
-    return ""
-
-
-def _resolved(git: Path, name: str) -> str:
-    for room in (git, git.parent.parent):  # of a work tree, the second
-        try:
-            return (room / name).read_text(encoding="utf-8").strip()
-        except (OSError, ValueError):
-            pass
-        try:
-            packed = (room / "packed-refs").read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            continue
-        for line in packed.splitlines():
-            commit, _space, known = line.partition(" ")
-            if known == name:
-                return commit
-    return ""
 
 
 class _Environment:

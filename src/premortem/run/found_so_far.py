@@ -10,7 +10,7 @@ from premortem.amounts import short
 from premortem.cards import Card, identity
 from premortem.convictions.pairs import is_same, proved
 from premortem.derived.folding import fold, without_surpassed
-from premortem.derived.proved import of_which, with_proofs
+from premortem.derived.proved import at_the_proved_line, of_which, with_proofs
 from premortem.events import Suspicion
 from premortem.findings import Certainty, Finding, Where
 from premortem.settings import Silence
@@ -48,6 +48,7 @@ class FoundSoFar:
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return None  # `count_the_rest` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
+        finding = at_the_proved_line(finding, self.all)
         finding = self._patched(self._at_its_place(self._silence.apply(finding)))
         # At the place that lint reports for it, it may be one that is known.
         here = self._identity(finding)

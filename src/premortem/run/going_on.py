@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from premortem.amounts import short
-from premortem.files.kept import called
+from premortem.files.syntax import last_name
+from premortem.lint.declared_options import declared
 from premortem.proof.entrances import is_entrance, rank
 
 _LOADS = ("load", "resume", "restore")
@@ -63,27 +64,22 @@ def _with_option(tree: ast.Module, argv: Sequence[str], file: str) -> list[str] 
 
 def _options(tree: ast.Module) -> Iterator[tuple[str, bool]]:
     """Options with which something is loaded, and whether each takes a value."""
-    for call in _calls(tree, "add_argument", "option"):
-        names = [each.value for each in call.args if isinstance(each, ast.Constant)]
-        long = [name for name in names if isinstance(name, str) and name.startswith("--")]
-        if not long or not is_entrance(long[-1]):
+    for one in declared(_calls(tree, "add_argument", "option")):
+        if not one.long or not is_entrance(one.long[-1]) or one.named("type") in {"int", "float"}:
             continue
-        said = {each.arg: ast.unparse(each.value).strip("'\"") for each in call.keywords}
-        if said.get("type") in {"int", "float"}:
-            continue
-        if _loads(tree, said.get("dest") or long[-1].strip("-").replace("-", "_")):
-            yield long[-1], said.get("action") not in _SWITCHES and said.get("is_flag") != "True"
+        if _loads(tree, one.name):
+            yield one.long[-1], one.said("action") not in _SWITCHES and one.said("is_flag") is not True
 
 
 def _loads(tree: ast.Module, variable: str) -> bool:
     """It is what a call loads, or what decides whether something is loaded."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and any(word in called(node).lower() for word in _LOADS):
+        if isinstance(node, ast.Call) and any(word in last_name(node).lower() for word in _LOADS):
             if any(_mentions(each, variable) for each in (*node.args, *(one.value for one in node.keywords))):
                 return True
         elif isinstance(node, ast.If) and _mentions(node.test, variable):
             inside = [each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call)]
-            if any(word in called(each).lower() for each in inside for word in _LOADS):
+            if any(word in last_name(each).lower() for each in inside for word in _LOADS):
                 return True
     return False
 
@@ -107,7 +103,7 @@ def _looks_for_it(tree: ast.Module) -> bool:
 
 
 def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
-    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node) in names)
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call) and last_name(node) in names)
 
 
 def _tree(script: Path | None) -> ast.Module | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem import __version__, redaction
+from premortem.files.repository import revision
 from premortem.journal import Journal
-from premortem.run.environment import revision
 from premortem.run.options import RunOptions
 from premortem.terminal.console import Console
 
@@ -24,7 +25,7 @@ _CONFIGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 
 
 def open_journal(
-    options: RunOptions, claim: Callable[[], Path], record: dict[str, Any], console: Console, *, alone: bool
+    options: RunOptions, claim: Callable[[], Path], record: dict[str, Any], console: Console
 ) -> Journal | None:
     chosen = options.folder
     try:
@@ -35,8 +36,6 @@ def open_journal(
             f"({error.strerror}); the run goes on without a journal"
         )
         return None
-    if chosen is None and alone and not folder.is_relative_to(Path.cwd()):
-        console.problem(f"the disk is nearly full; premortem keeps its record of this run in {folder}")
     meta = {
         **record,
         "premortem": __version__,
@@ -48,7 +47,25 @@ def open_journal(
     }
     journal = Journal.open(folder, meta=meta, on_problem=console.problem)
     keep_sources(journal, options)
+    if chosen_by_a_sweep := sweep_settings(os.environ):
+        journal.note(settings=chosen_by_a_sweep)
     return journal
+
+
+def sweep_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What a sweep has chosen for this run and says in the environment: a task of a SLURM array, an agent of W&B's."""
+    found: dict[str, Any] = {name: environ[name] for name in ("SLURM_ARRAY_TASK_ID",) if environ.get(name)}
+    path = Path(environ.get("WANDB_SWEEP_PARAM_PATH", ""))
+    if path.suffix == ".yaml":
+        from premortem.configs.places import Broken
+        from premortem.configs.reading import parse
+        from premortem.files.untrusted import read_text
+
+        with suppress(OSError, ValueError, Broken):
+            chosen = parse(path, read_text(path)).data
+            entries = chosen.items() if isinstance(chosen, Mapping) else ()
+            found |= {str(k): v["value"] for k, v in entries if isinstance(v, Mapping) and "value" in v}
+    return found
 
 
 def keep_sources(journal: Journal, options: RunOptions) -> None:

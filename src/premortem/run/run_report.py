@@ -8,14 +8,14 @@ import shlex
 import sys
 import threading
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
+from premortem.amounts import stamp
 from premortem.files import run_requests
 from premortem.files.findings_file import FindingsFile
-from premortem.findings import Finding, Where
+from premortem.findings import Finding, Severity, Where
 from premortem.journal import Journal, never_fatal
 from premortem.program.running import Ending
 from premortem.ranks import descendants
@@ -81,8 +81,8 @@ class RunReport:
         now, ending = time.time(), self._ending
         return {
             "argv": redaction.argv(self.argv),
-            "started": _stamp(self._started),
-            "ended": _stamp(now) if ending else None,
+            "started": stamp(self._started),
+            "ended": stamp(now) if ending else None,
             "seconds": round(now - self._started, 3),
             "steps": self.steps(),
             "exit_code": ending.exit_code & 0xFF if ending else None,
@@ -156,6 +156,8 @@ class RunReport:
             journal,
             ending.reason == "stopped",
             children=len(self.reports()),
+            ended=sum(run.get("reason") == "stopped" for run, _ in self.reports()),
+            trials=self._to_compare(folder) if journal is not None and folder is not None else None,
             here=self.watcher is not None and self.watcher.steps > 0,
             reason=self.looked_at().reason,
             missed=self.looked_at().missed,
@@ -204,14 +206,22 @@ class RunReport:
             self._again = found[0], shlex.join(words)
 
     def _where_to_read(self, folder: Path) -> Path:
-        """The journal with the steps: a child's, where only children have trained."""
-        trained = [run["folder"] for run, _ in self.reports() if run["steps"] and run["folder"]]
+        """The journal with the steps: where only children have trained that of the child with the worst finding."""
+        trained = [each for each in self.reports() if each[0]["steps"] and each[0]["folder"]]
         own = self.watcher.steps if self.watcher is not None else 0
-        return Path(trained[0]) if trained and not own else folder
+        if not trained or own:
+            return folder
+        loud = list(Severity)
 
+        def worst(each: Report) -> int:
+            return min((loud.index(finding.severity) for finding in each[1]), default=len(loud))
 
-def _stamp(moment: float) -> str:
-    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
+        return Path(min(trained, key=worst)[0]["folder"])
+
+    def _to_compare(self, folder: Path) -> Path | None:
+        """The run, where several children have trained by themselves: they are the trials of a sweep."""
+        alone = [run for run, _ in self.reports() if run["steps"] and run.get("rank") is None]
+        return folder if len(alone) > 1 else None
 
 
 def torch_version() -> str | None:

@@ -20,7 +20,9 @@ from premortem.program.running import Ending, Program
 from premortem.ranks import descendants
 from premortem.ranks.descendants import Descendants
 from premortem.ranks.processes import Ranks, folder_name, place
+from premortem.run import sweep_program
 from premortem.run.autopsies import RunAutopsies
+from premortem.run.hydra_jobs import HydraJobs
 from premortem.run.opening import open_journal, open_mirror, open_publisher, open_relay
 from premortem.run.options import RunOptions
 from premortem.run.run_report import RunReport, torch_version
@@ -29,6 +31,7 @@ from premortem.settings import Silence
 from premortem.startup.children import family
 from premortem.terminal.console import Console
 from premortem.terminal.printed_lines import Tee
+from premortem.vault.garbage import uncollected
 
 if TYPE_CHECKING:
     from premortem.run.data_reading import DataReading
@@ -59,6 +62,7 @@ class Supervision:
         self._tees: list[Tee] = []
         self._vitals: RunStatus | None = None
         self._publisher: Publisher | None = None
+        self._jobs: HydraJobs | None = None
         mine = None if alone else place(os.environ)
         self._ranks = Ranks(mine, options.findings, console.problem) if mine is not None else None
         self.report = self._make_report()
@@ -112,6 +116,14 @@ class Supervision:
                     self._children_told,
                 )
                 self.report.descendants.follow()
+                self._follow_jobs(self.report.descendants)
+
+    def _follow_jobs(self, following: Descendants) -> None:
+        if self._ranks is None and self.watcher is not None:
+            program = sweep_program.SweepProgram(following, self.options.policy, self.watcher)
+            sweep_program.begin(program)
+            self._jobs = HydraJobs(program)
+            self._jobs.wait()
 
     def _open_journal(self, name: str) -> None:
         self.report.journal = open_journal(
@@ -119,7 +131,6 @@ class Supervision:
             lambda: self._claim(self.options.folder, name),
             self.report.record(),
             self.console,
-            alone=self._ranks is None,
         )
 
     def _claim(self, chosen: Path | None, name: str) -> Path:
@@ -127,7 +138,14 @@ class Supervision:
             shared = folder_name(name)
             self._ranks.folder, self._ranks.own = rank_folder(chosen, shared, self._ranks.mine.rank)
             return self._ranks.own
-        return claim_folder(chosen) if chosen else default_folder(name)
+        if chosen:
+            return claim_folder(chosen)
+        folder = default_folder(name)
+        if not folder.is_relative_to(Path.cwd()):
+            self.console.problem(
+                f"the disk is nearly full; premortem keeps its record of this run in {folder}"
+            )
+        return folder
 
     @property
     def _command(self) -> list[str]:
@@ -243,11 +261,13 @@ class Supervision:
 
     def _printed(self, line: LogLine) -> None:
         with never_fatal("log", self.journal):
-            if self.watcher is not None:
-                self.watcher.look_for_torch()
-                self.watcher.emit(line)
-                if self.watcher.attachment is not None:
-                    self.watcher.attachment.reported.printed(line)
+            watcher = self.report.watcher  # a loop may print in every step
+            if watcher is not None:
+                watcher.look_for_torch()
+                watcher.emit(line)
+                attachment = watcher.attachment
+                if attachment is not None:
+                    attachment.printed(line)
 
     def _found(self, finding: Finding) -> None:
         if os.getpid() != self._pid:
@@ -311,9 +331,17 @@ class Supervision:
         if os.getpid() != self._pid or self._saying_last_words:
             return
         self._saying_last_words = True
+        with uncollected():
+            self._end_all(ending)
+
+    def _end_all(self, ending: Ending) -> None:
         with never_fatal("status", self.journal):
             if self._vitals is not None:
                 self._vitals.close()
+        with never_fatal("jobs", self.journal):
+            if self._jobs is not None:
+                self._jobs.leave()
+                sweep_program.end()
         with never_fatal("going on", self.journal):
             self.report.find_out_how_to_go_on(ending)
         with never_fatal("watcher", self.journal), suppress(Stopped):

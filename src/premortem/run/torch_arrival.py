@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from premortem.startup.import_hook import ImportHook
+from premortem.vault.garbage import uncollected
 
 if TYPE_CHECKING:
     from premortem.run.watcher import Watcher
@@ -34,7 +35,8 @@ class TorchArrival:
         if not watcher.own:
             return  # a fork, which is not this run
         try:
-            watcher.attach()
+            with uncollected():
+                watcher.attach()
             if watcher.attachment is not None:
                 # torch may be imported by a thread that only prepares; probes/training_thread.py follows the one that trains.
                 watcher.attachment.session.thread = threading.main_thread().ident or 0

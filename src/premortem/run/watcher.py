@@ -137,6 +137,7 @@ class Watcher:
         self.silence = self._detection.silence
         self._kept = frozenset(map(events.sent, KEPT))
         self._capsules: Capsules | None = None
+        self._begun = False  # as a run, which has a folder
         self._argv: list[str] = []
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
@@ -156,7 +157,7 @@ class Watcher:
             event.seal()
         self.steps = max(self.steps, event.step)
         if isinstance(event, RunStarted):
-            self._argv = list(event.argv)
+            self._begun, self._argv = True, list(event.argv)
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
@@ -341,6 +342,7 @@ class Watcher:
             attachment.optimizers.after_step.append(self._stepped)
             attachment.optimizers.at_leisure.add(self._stepped)
             attachment.ranks.joined.append(self._stepped)
+            attachment.backwards.without_steps = self._went_back
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 
@@ -355,7 +357,7 @@ class Watcher:
             if self.quarantine.samples:
                 self._leaving_out = SamplesLeftOut(attachment, self.quarantine.by_dataset())
                 self._leaving_out.install()
-            if self.journal is not None and self._argv:
+            if self.journal is not None and self._begun:
                 self._protect(attachment, self.journal)
             if self._audience is not None:
                 self._audience.attached(self)
@@ -366,9 +368,15 @@ class Watcher:
 
         journal.gauges.append(environment.device_memory)
         journal.accounts |= environment.accounts()
-        self._capsules = safety.capsules(
-            attachment, journal, self._argv, self._cwd, self._found, self._on_capsule or (lambda _path: None)
-        )
+        if self._argv:  # without a command there is nothing to run again
+            self._capsules = safety.capsules(
+                attachment,
+                journal,
+                self._argv,
+                self._cwd,
+                self._found,
+                self._on_capsule or (lambda _path: None),
+            )
         self.safekeeping = safety.safekeeping(
             attachment,
             journal,
@@ -405,6 +413,15 @@ class Watcher:
             self._look_at_data()
         among_ranks = self._attachment is not None and self._attachment.ranks.exchange is not None
         if self.stopping is not None or among_ranks:
+            self._stopping.stop_if_decided()
+
+    def _went_back(self) -> None:
+        """After a backward pass of a run that has made no step. Alone only: with others a stop is agreed on by step."""
+        if (
+            self.stopping is not None
+            and self._attachment is not None
+            and self._attachment.ranks.exchange is None
+        ):
             self._stopping.stop_if_decided()
 
     def attach_when_torch_arrives(self) -> None:
@@ -463,6 +480,20 @@ class Watcher:
         for sentence in self._found.count_the_rest():
             self.say_problem(sentence)
         _ = self.optimizers  # how many there were is asked later, when the probes are gone
+        self._leave_torch()
+
+    def stand_aside(self) -> None:
+        """What trains in this process from here on is not this run's."""
+        if self._attachment is not None:
+            self._attachment.drain()
+        if self._capsules is not None:
+            self._capsules.close()
+        if self.safekeeping is not None:
+            self.safekeeping.close(0.0)
+        _ = self.optimizers
+        self._leave_torch()
+
+    def _leave_torch(self) -> None:
         if self._arrival is not None:
             self._arrival.leave()
         if self.safekeeping is not None:

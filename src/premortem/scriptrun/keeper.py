@@ -22,6 +22,7 @@ from premortem.scriptrun.sandbox import AUDIT, LEVELS, kernel
 from premortem.scriptrun.sandbox.layers import discard
 
 _LOOK = 0.02  # seconds between two looks, where the kernel cannot wake us
+_AGAIN = 0.05  # seconds: by then the object is gone
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _ENTERED, _REFUSED = b"entered", b"refused "
 
@@ -138,7 +139,21 @@ def has_threads() -> bool:
 def _leave(*_: object) -> None:
     for number in _ENDING:  # another one would keep us from ending what is left
         signal.signal(number, signal.SIG_IGN)
+    sys.unraisablehook = _passed_over
     raise SystemExit
+
+
+def _passed_over(problem: "sys.UnraisableHookArgs") -> None:
+    """The signal came while Python ended some object, where it shows what is raised and goes on. So once more, a moment later."""
+    if problem.exc_type is not SystemExit:
+        sys.__unraisablehook__(problem)
+        return
+
+    def leave(*_: object) -> None:
+        raise SystemExit
+
+    signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
 
 def main() -> None:

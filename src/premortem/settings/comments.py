@@ -32,6 +32,8 @@ class Suppressions:
             if (noqa := _NOQA.search(comment)) is not None:
                 codes = frozenset(_CODE.findall(noqa["words"].lower()))
                 self._lines[number] = self._lines.get(number, frozenset()) | codes
+                column = lines[number - 1].find(noqa[0]) + 1
+                self._comments.append((number, column, column + len(noqa[0].rstrip()), codes))
             match = _COMMENT.search(comment)
             if not match:
                 continue

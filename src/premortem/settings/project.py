@@ -169,7 +169,7 @@ def _value(action: argparse.Action, value: Any, place: str) -> Any:
             raise UsageError(f"{place} must be true or false")
         return value
     if isinstance(action.default, list) or type(action).__name__ == "_AppendAction":
-        if not _strings(value):
+        if not are_strings(value):
             raise UsageError(f"{place} must be a list of strings")
         return list(value)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -181,19 +181,19 @@ def _value(action: argparse.Action, value: Any, place: str) -> Any:
         raise UsageError(f"{place}: {value!r} does not fit; it is {action.metavar}") from None
 
 
-def _strings(value: Any) -> bool:
+def are_strings(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _of_strings(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_strings, value.values()))
+    return isinstance(value, Mapping) and all(map(are_strings, value.values()))
 
 
 def _severities(value: Any) -> bool:
     return isinstance(value, Mapping) and all(each in SEVERITIES for each in value.values())
 
 
-_WORDS = (_strings, 'a list of strings, such as ["PM131", "gan"]')
+_WORDS = (are_strings, 'a list of strings, such as ["PM131", "gan"]')
 _SHARED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "select": _WORDS,
     "ignore": _WORDS,

@@ -22,6 +22,6 @@ def read(remote: Remote) -> dict[str, Any]:
 def add(remote: Remote, heads: Mapping[str, Mapping[str, Any]]) -> None:
     """Raises anything."""
     known = read(remote)
-    merged = {**known, **heads}
+    merged = {**known, **{name: layout.compact(about) for name, about in heads.items()}}
     if merged != known:
         remote.write(layout.INDEX_NAME, layout.pack(merged))

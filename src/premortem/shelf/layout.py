@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ HEAD = 64 << 10  # bytes; a usual one has one or two kilobytes
 PART = 64 << 20  # ... of a part, as it is sent and as it is unpacked
 INDEX = 256 << 20
 PARTS = 10_000_000
+_MOST = 1000  # numbers in a small picture
 
 INDEX_NAME = "index.gz"
 HEADS = "heads/"
@@ -29,6 +31,27 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 _META = ("reason", "host", "pid", "error", "message", "exit_code", "seconds", "argv")
 _COLUMNS = ("script", "started", "steps", "loss", "tone", "found", "message")
 _TONES = {"bad", "doubtful", "good", UNREADABLE}
+
+
+class Numbers(Sequence[float]):
+    """A few numbers in one text, which is taken apart when it is asked for: a list of ten thousand runs shows the pictures of
+    one page."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @functools.cached_property
+    def _numbers(self) -> list[float]:
+        try:
+            return [float(each) for each in self._text.split()[:_MOST]]
+        except ValueError:
+            return []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._numbers[place]
 
 
 class Head(NamedTuple):
@@ -94,6 +117,15 @@ def write_head(about: dict[str, Any]) -> bytes:
     return dumps(about).encode()
 
 
+def compact(about: Mapping[str, Any]) -> dict[str, Any]:
+    """A head as it stands in the index."""
+    losses = about["losses"]
+    return {
+        **about,
+        "losses": losses if isinstance(losses, str) else " ".join(f"{each:.4g}" for each in losses),
+    }
+
+
 def read_head(name: str, about: Any, journal: Path) -> Head:
     """Raises JournalError when this is not one."""
     try:
@@ -115,7 +147,9 @@ def read_head(name: str, about: Any, journal: Path) -> Head:
             tone=about["tone"] if about["tone"] in _TONES else UNREADABLE,
             found=str(about["found"]),
             message=str(about["message"]),
-            losses=[float(each) for each in about["losses"]][:1000],
+            losses=Numbers(losses)
+            if isinstance(losses := about["losses"], str)
+            else [float(each) for each in losses[:_MOST]],
             heard=moment,
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:

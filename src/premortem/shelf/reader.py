@@ -21,9 +21,14 @@ from premortem.journal import schema
 from premortem.journal.replica import Replica
 from premortem.shelf import index, layout
 from premortem.shelf.layout import Head
+from premortem.vault.garbage import uncollected
 from premortem.vault.remote import Remote, first_line
 
-EVERY = 3.0  # seconds between two looks at the shelf
+EVERY = 3.0  # seconds between two looks at the shelf: as often as a run sends something
+SELDOM = 30.0  # ... at most; a person who waits for a new run looks again after that
+SHARE = (
+    0.1  # of the time may go into looking: the names of ten thousand runs keep a processor busy for a second
+)
 FRESH = 1.0  # seconds for which a journal that was brought up to date is good enough
 AT_ONCE = 500  # files that are read together
 COLLECTED = 20  # heads of runs that are over, and that the index lacks, after which a reader adds them
@@ -57,6 +62,7 @@ class Shelf:
 
     def _follow(self) -> None:
         while True:
+            began = time.monotonic()
             try:
                 self.look()
                 self.problem = ""
@@ -64,7 +70,7 @@ class Shelf:
                 self.problem = first_line(error)
                 self.remote.forget()
             self._looked.set()
-            time.sleep(EVERY)
+            time.sleep(pause(time.monotonic() - began))
 
     def heads(self, patience: float = 0.0) -> dict[str, Head]:
         """All runs that are known. The first look may be waited for."""
@@ -109,11 +115,12 @@ class Shelf:
 
     def _read_index(self) -> dict[str, Head]:
         found = {}
-        for name, about in index.read(self.remote).items():
-            with suppress(JournalError):
-                head = layout.read_head(name, about, self._journal(name))
-                if head.over:
-                    found[name] = head
+        with uncollected():  # ten thousand heads are many objects, and none of them is garbage
+            for name, about in index.read(self.remote).items():
+                with suppress(JournalError):
+                    head = layout.read_head(name, about, self._journal(name))
+                    if head.over:
+                        found[name] = head
         return found
 
     def _head(self, name: str, content: bytes | None) -> Head | None:
@@ -125,7 +132,7 @@ class Shelf:
             return None
 
     def _journal(self, name: str) -> Path:
-        return self._cache / name / schema.FILE
+        return Path(f"{self._cache}/{name}/{schema.FILE}")  # ten thousand times: half of what two joins cost
 
     def named(self, word: str) -> str:
         """The run of this name, or the only one whose name begins so. Raises PremortemError."""
@@ -197,6 +204,11 @@ class Shelf:
             copy.close()
         # A run of another machine counts as alive while its journal is written: this copy is as old as the head says.
         os.utime(journal, (head.time, head.time))
+
+
+def pause(spent: float) -> float:
+    """Seconds until the next look, after one that took so long."""
+    return min(max(EVERY, spent / SHARE - spent), SELDOM)
 
 
 def _run_of(file: str) -> str:

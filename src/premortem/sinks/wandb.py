@@ -25,6 +25,8 @@ class WandB(Sink):
         self._open = False
         self._about: dict[str, Any] = {}
         self._steps: list[StepStats] = []
+        self._unsure: list[StepStats] = []  # sent to the script's run, and perhaps in none of its rows yet
+        self._rows = 0  # of the script's run, when they were sent
         self._findings: list[Finding] = []
 
     def notice(self) -> None:
@@ -36,15 +38,21 @@ class WandB(Sink):
 
     def steps(self, steps: Sequence[StepStats]) -> None:
         self._steps += steps
-        if self._open:
+        if self._still_open():
             self._send_steps(self._run)
 
     def finding(self, finding: Finding) -> None:
         self._findings.append(finding)
-        if self._open:
+        if self._still_open():
             self._send_findings(self._run)
 
+    def _still_open(self) -> bool:
+        """What is sent to a run that the script has finished since the last look is lost."""
+        return self._open and wandb.run is self._run
+
     def ended(self, outcome: Outcome) -> None:
+        if not self._open:  # what was sent while the script ended its run may be lost; twice does no harm
+            self._steps = self._unsure + self._steps
         run = self._run if self._open else self._reopened()
         self._send_steps(run)
         self._send_findings(run)
@@ -60,6 +68,10 @@ class WandB(Sink):
         return wandb.init(**wanted, settings=wandb.Settings(silent=True))
 
     def _send_steps(self, run: Any) -> None:
+        if run is self._run:
+            if run.step > self._rows:
+                self._rows, self._unsure = run.step, []
+            self._unsure += self._steps
         steps, self._steps = self._steps, []
         for stats in steps:
             valid, broken = numbers(stats)

@@ -10,8 +10,7 @@ from premortem.redaction import redacted
 
 def place(where: Where) -> str:
     """File name and line, without the folders above: they may be private."""
-    file = Path(where.file).name if where.file else ""
-    line = f"{file}:{where.line}" if file and where.line else file
+    line = where.spot(lambda file: Path(file).name)
     return ", ".join(part for part in (line, where.module, where.parameter) if part)
 
 

@@ -7,8 +7,20 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from premortem.startup.children import family
+
 _LOWEST = 19
 _GONE = 0.5  # seconds between two looks whether the run is still there
+
+
+def take_place(run: int, *, hurried: bool = False) -> None:
+    """At the start of such a process. `hurried`: a person waits for it, so it does not step back."""
+    outer = family()
+    if outer is not None:
+        outer.stand_down()  # the run has started this process, but it is no part of it
+    if not hurried:
+        step_back()
+    end_with(run)
 
 
 def step_back() -> None:

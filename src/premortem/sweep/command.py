@@ -1,7 +1,6 @@
 """`premortem sweep`: its options."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from premortem.command_line import Parser
 
@@ -17,7 +16,6 @@ def parser() -> Parser:
     )
     made.add_argument(
         "folders",
-        type=Path,
         nargs="*",
         metavar="FOLDER",
         help="where the trials are (default: .premortem/runs here)",

@@ -1,6 +1,5 @@
 """A sweep as a person reads it, and as JSON."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ from premortem.sweep.trial import Trial
 NAMES = 4  # trials that are named; the JSON has them all
 
 
-def lines(sweep: Sweep, where: str) -> Iterator[str]:
-    yield f"{count(len(sweep.trials), 'trial')} in {where}: {_tally(sweep)}"
+def lines(sweep: Sweep, where: str, unread: int = 0) -> Iterator[str]:
+    also = f", {unread:,} not read" if unread else ""
+    yield f"{count(len(sweep.trials) + unread, 'trial')} in {where}: {_tally(sweep)}{also}"
     for number, group in enumerate(sweep.groups, 1):
         yield ""
         yield from _group(number, group)
@@ -26,29 +26,40 @@ def lines(sweep: Sweep, where: str) -> Iterator[str]:
 
 def _tally(sweep: Sweep) -> str:
     failed = sum(trial.failed for trial in sweep.trials)
-    counts = Counter(trial.state for trial in sweep.trials if not trial.failed)
-    running = counts.pop("running", 0)
-    parts = [f"{failed:,} failed"] if failed else []
+    others = [trial for trial in sweep.trials if not trial.failed]
+    running = sum(not trial.over for trial in others)
+    warned = sum(bool(trial.warnings) for trial in others if trial.over)
+    parts = [f"{warned:,} with warnings"] if warned else []
+    parts += [f"{failed:,} failed"] if failed else []
     parts += [f"{running:,} still running"] if running else []
-    healthy = sum(counts.values())
-    return ", ".join([f"{healthy:,} healthy", *parts])
+    return ", ".join([f"{len(others) - running - warned:,} healthy", *parts])
 
 
 def _group(number: int, group: Group) -> Iterator[str]:
+    """First the sentence: whom it befell, of what, when and where."""
     size = len(group.trials)
-    who = f"all {group.of:,}" if group.everywhere else f"{size:,} of {group.of:,}"
     finding = group.finding
+    plainly = group.split is not None and group.split.sure and not group.split.exceptions
+    if group.everywhere:
+        who = f"all {group.of:,} trials, whatever their settings"
+    elif plainly and group.split is not None:
+        who = group.split.sentence
+    else:
+        who = f"{size:,} of {group.of:,} trials"
     if finding is None:
         yield f"{number}. {who}: ended with {group.error}"
     else:
-        yield f"{number}. {who}: {finding.code} {finding.name}{_steps(group.steps)}"
-        example = "" if size == 1 else f"{group.trials[0].name}: "
+        told = "" if group.failed else " (a warning)"
+        place = ", at the same line" if size > 1 and group.one_place else ""
+        yield f"{number}. {who}: {finding.code} {finding.name}{told}{_steps(group.steps)}{place}"
+        example = "" if size == 1 else f"{_shows(group)}: "
         yield f"   {example}{finding.message}"
+        for name, times in group.otherwise.items():
+            yield f"   {times:,} of them {'was' if times == 1 else 'were'} first seen as {name}, which it causes"
         if finding.where.file:
-            same = " in all of them" if size > 1 and group.one_place else ""
-            yield f"   where  {short(finding.where.file)}:{finding.where.line or 1}{same}"
-    if group.everywhere:
-        yield "   with   every setting: it is in the script, not in the settings"
+            yield f"   where  {short(finding.where.file)}:{finding.where.line or 1}"
+    if group.everywhere or plainly:
+        pass
     elif group.split is not None:
         yield f"   with   {group.split.sentence}"
     elif size > 1:
@@ -58,11 +69,16 @@ def _group(number: int, group: Group) -> Iterator[str]:
         yield f"   fix    {finding.remedy}"
 
 
+def _shows(group: Group) -> str:
+    """The trial whose finding is shown."""
+    return next(trial.name for trial in group.trials if group.finding in trial.findings)
+
+
 def _steps(steps: tuple[int, int] | None) -> str:
     if steps is None:
         return ""
     first, last = steps
-    return f" at step {first:,}" if first == last else f" at step {first:,} to {last:,}"
+    return f" at step {first:,}" if first == last else f" at steps {first:,} to {last:,}"
 
 
 def _names(trials: Sequence[Trial]) -> str:
@@ -74,7 +90,7 @@ def _hours(hours: Hours) -> str:
     if not hours.all:
         return ""
     parts = [f"{_time(hours.all)} of {'GPU time' if hours.of_gpus else 'training'} in all"]
-    if hours.lost:
+    if hours.lost * 3600 >= 1:
         parts.append(
             f"{_time(hours.lost)} of it in trials that were broken already ({hours.lost / hours.all:.0%})"
         )
@@ -98,6 +114,7 @@ def record(sweep: Sweep, unread: Sequence[str]) -> dict[str, Any]:
                 "steps": trial.steps,
                 "seconds": trial.seconds,
                 "errors": [each.code for each in trial.errors],
+                "warnings": [each.code for each in trial.warnings],
             }
             for trial in sweep.trials
         ],
@@ -122,6 +139,7 @@ def _group_record(group: Group) -> dict[str, Any]:
         "of": group.of,
         "everywhere": group.everywhere,
         "one_place": group.one_place,
+        "otherwise": dict(group.otherwise),
         "steps": list(group.steps) if group.steps is not None else None,
         "goes_with": None
         if split is None

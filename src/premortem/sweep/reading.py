@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +84,8 @@ def _trial(journals: list[Path]) -> tuple[str, Trial]:
         state=_state(meta, journals[0]),
         findings=findings,
         steps=max(int(meta.get("steps") or 0), newest.step if newest is not None else 0),
-        seconds=_seconds(meta, newest.time if newest is not None else None),
-        broken_after=_since(started, seen),
+        seconds=verdict.seconds(meta, newest and newest.time),
+        broken_after=verdict.since(started, seen),
         gpus=gpus * len(journals),
         error=_ended_with(meta),
     )
@@ -131,16 +130,3 @@ def _ended_with(meta: Mapping[str, Any]) -> str:
         return ""
     message = str(meta.get("message") or "").splitlines()
     return f"{meta.get('error') or 'an exception'}: {message[0]}" if message else str(meta.get("error") or "")
-
-
-def _seconds(meta: Mapping[str, Any], newest: float | None) -> float:
-    if meta.get("ended"):
-        return float(meta.get("seconds") or 0.0)
-    return _since(str(meta.get("started") or ""), newest) or float(meta.get("seconds") or 0.0)
-
-
-def _since(started: str, moment: float | None) -> float | None:
-    try:
-        return None if moment is None else max(0.0, moment - datetime.fromisoformat(started).timestamp())
-    except ValueError:
-        return None

@@ -6,8 +6,10 @@ good. They are dealt out a thousand times, so that it does not matter how many s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
 from math import comb
 from random import Random
@@ -15,7 +17,9 @@ from random import Random
 from premortem.amounts import count
 from premortem.sweep.trial import Trial, Value
 
+_DIGITS = 17  # of a float; more change nothing
 CHANCE = 0.01  # one sweep in a hundred may show a connection that is none
+HINT = 0.5  # an exact split is shown with its chance, unless half of all sweeps would have one
 DEALS = 1000
 
 
@@ -37,24 +41,31 @@ class Split:
         return self.chance <= CHANCE
 
     @property
+    def exceptions(self) -> int:
+        """Trials that it does not part as they ended."""
+        return self.inside - self.hit + self.missed
+
+    @property
     def condition(self) -> str:
         return f"{self.setting} {self.relation} {shown(self.bound)}"
 
     @property
     def sentence(self) -> str:
         trials = count(self.inside, "trial")
-        which = (
-            f"all {trials}" if self.hit == self.inside and self.inside > 1 else f"{self.hit:,} of {trials}"
-        )
-        if self.hit == self.inside == 1:
-            which = "the one trial"
-        others = "none" if not self.missed else f"{self.missed:,}"
-        found = f"{which} with {self.condition}, and {others} of the {self.outside:,} other{'s' * (self.outside != 1)}"
+        which = f"{self.hit:,} of {trials}"
+        if self.hit == self.inside:
+            which = {1: "the one trial", 2: "both trials"}.get(self.inside, f"all {trials}")
+        others = f"{self.missed:,}" if self.missed else "none"
+        rest = f"{others} of the {self.outside:,} others"
+        if self.outside == 1:
+            rest = "the other one" if self.missed else "not the other one"
+        found = f"{which} with {self.condition}, and {rest}"
         return found if self.sure else f"{found}; chance alone does that in {self.chance:.0%} of such sweeps"
 
 
 def goes_with(failed: Sequence[Trial], others: Sequence[Trial]) -> Split | None:
-    """The best split; None when none says more than chance, unless it parts the trials without an exception."""
+    """The best split; None when none says more than chance, unless it parts the trials without an exception and few sweeps
+    would allow that."""
     trials = [*failed, *others]
     candidates = list(_splits(trials))
     if not candidates or not others:
@@ -76,11 +87,18 @@ def goes_with(failed: Sequence[Trial], others: Sequence[Trial]) -> Split | None:
         return [tail(size, (inside & marked).bit_count()) for inside, size in zip(sets, sizes, strict=True)]
 
     found = unlikely(marks)
-    best = min(range(len(found)), key=lambda each: (found[each], len(candidates[each][1][0])))
+    values = {name: len({trial.settings.get(name) for trial in trials}) for _, (name, *_) in candidates}
+
+    def by(each: int) -> tuple[float, int, int]:
+        """The same trials by two settings: the one that has fewer ways to part them, and the shorter name."""
+        name = candidates[each][1][0]
+        return found[each], values[name], len(name)
+
+    best = min(range(len(found)), key=by)
     chance = _chance(len(trials), len(failed), found[best], unlikely)
     hit = (sets[best] & marks).bit_count()
     size = sizes[best]
-    if chance > CHANCE and not hit == size == len(failed):
+    if chance > (HINT if hit == size == len(failed) else CHANCE):
         return None
     return Split(*candidates[best][1], size, hit, len(trials) - size, len(failed) - hit, chance)
 
@@ -116,10 +134,20 @@ def _thresholds(
     name: str, numbers: Sequence[float]
 ) -> Iterator[tuple[tuple[bool, ...], tuple[str, str, Value]]]:
     steps = sorted(set(numbers))
-    for bound in steps[1:]:
-        yield tuple(each >= bound for each in numbers), (name, "≥", bound)
-    for bound in steps[:-1]:
-        yield tuple(each <= bound for each in numbers), (name, "≤", bound)
+    for below, bound in itertools.pairwise(steps):
+        yield tuple(each >= bound for each in numbers), (name, "≥", _short(bound, below))
+        yield tuple(each <= below for each in numbers), (name, "≤", _short(below, bound))
+
+
+def _short(bound: float, beyond: float) -> float:
+    """The bound with as few digits as keep it apart from the next value beyond it: 0.14 for 0.147366 after 0.124689."""
+    towards = ROUND_FLOOR if beyond < bound else ROUND_CEILING
+    exact = Decimal(repr(bound))
+    for digits in range(1, _DIGITS):
+        rounded = float(Context(prec=digits, rounding=towards).plus(exact))
+        if beyond < rounded <= bound or bound <= rounded < beyond:
+            return rounded
+    return bound
 
 
 def shown(bound: Value) -> str:

@@ -26,6 +26,10 @@ class Trial:
         return tuple(each for each in self.findings if each.severity is Severity.ERROR)
 
     @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.severity is Severity.WARNING)
+
+    @property
     def failed(self) -> bool:
         return bool(self.errors) or self.state == "crashed"
 

@@ -57,6 +57,31 @@ def parts_of(optimizer: Any) -> list[Parts]:
     return list(found.values())
 
 
+def has_flat(module: Any) -> bool:
+    """Whether parameters of it are shares of FSDP1's flat ones. The state dict of such a module is a collective."""
+    kind = getattr(sys.modules.get(_FSDP1[0]), _FSDP1[1], None)
+    return isinstance(kind, type) and any(isinstance(each, kind) for each in module.modules())
+
+
+def is_stage(module: Any) -> bool:
+    """Whether it is one stage of a pipeline, or holds parameters of one: other ranks hold other layers."""
+    held = {id(p) for p in module.parameters()}
+    return any(
+        stage.num_stages > 1 and any(id(p) in held for p in stage.submod.parameters())
+        for stage in living(_STAGE)
+    )
+
+
+def is_share(optimizer: Any) -> bool:
+    """Whether it is DeepSpeed's, with a state that is this rank's share only."""
+    kinds = tuple(
+        kind
+        for module, name in _ZERO
+        if isinstance(kind := getattr(sys.modules.get(module), name, None), type)
+    )
+    return isinstance(optimizer, kinds)
+
+
 def living(*classes: tuple[str, str]) -> Iterator[Any]:
     """All objects of classes that were imported."""
     kinds = tuple(

@@ -93,6 +93,8 @@ class Console:
         *,
         children: int = 0,  # processes that were watched besides the script's own,
         here: bool = True,  # ... and whether that one trained
+        ended: int = 0,  # of those processes, how many it stopped
+        trials: Path | None = None,  # their folder, where they are worth a comparison
         reason: str = "",  # why no step was seen
         missed: Sequence[str] = (),  # what was not looked at
         silenced: int = 0,  # findings that settings or comments silence
@@ -106,7 +108,7 @@ class Console:
         worst = min((f.severity for f in findings), key=list(Severity).index, default=None)
         if worst is None and (missed or not steps):
             worst = Severity.WARNING
-        said = _verdict(findings, steps, stopped, _places(children, here), reason)
+        said = _verdict(findings, steps, stopped, _places(children, here, ended), reason)
         said += f" ({silenced} silenced)" if silenced else ""
         verdict = Text(said, COLOURS[worst] if worst else "bold")
         gaps = [
@@ -120,6 +122,7 @@ class Console:
             gaps.append(Text(f"    {clean(rescue[1])}", "bold"))
         codes = dict.fromkeys(f.code for f in findings)
         pointers = [f"premortem report {shlex.quote(short(str(journal)))}"] if journal else []
+        pointers += [f"premortem sweep {shlex.quote(short(str(trials)))}"] if trials else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
         more = [Text("  " + clean("; ".join(pointers)), "dim")] if pointers else []
         self._print([Text(), verdict, *gaps, *more])
@@ -203,18 +206,19 @@ def _verdict(findings: Sequence[Finding], steps: int, stopped: bool, where: str,
     return f"premortem {did}: {found or 'nothing to report'}"
 
 
-def _places(children: int, here: bool) -> str:
+def _places(children: int, here: bool, ended: int) -> str:
     if not children:
         return ""
-    return f" in {'this process and ' if here else ''}{count(children, 'child process', 'child processes')}"
+    told = f" in {'this process and ' if here else ''}{count(children, 'child process', 'child processes')}"
+    if not ended:
+        return told
+    return f"{told} and stopped {'it' if ended == children == 1 else f'{ended:,} of them'}"
 
 
 def _place(where: Where) -> str:
-    file = short(where.file) if where.file else ""
-    place = f"{file}:{where.line}" if file and where.line else file
     inside = f"module `{where.module}`" if where.module else ""
     which = f"parameter `{where.parameter}`" if where.parameter else ""
-    return ", ".join(part for part in (place, inside, which) if part)
+    return ", ".join(part for part in (where.spot(short), inside, which) if part)
 
 
 def evidence_text(evidence: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """How a card is drawn, whoever reports: wrapped sentences behind a label, and lines of code with carets under what is to blame."""
 
+import itertools
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -13,6 +14,7 @@ LABEL = 7  # room for "where" and its like
 INDENT = " " * (2 + LABEL)
 TAB = 4
 ELLIPSIS = 3  # columns of "..."
+_CONTEXT = 10  # characters behind a change: the rest of the number, and what closes around it
 
 
 class Frame:
@@ -84,8 +86,10 @@ class Frame:
         neighbour of a line that only comes or only goes."""
         lines = [line for hunk in _hunks(diff) for line in _around_changes(hunk)]
         margin = margin_of([line[1:] for line in lines])
-        for line in lines[:most]:
-            text = cut(_drawn(line[1:].expandtabs(TAB)[margin:]), self.width - len(INDENT) - 2)
+        differs = _differences(lines)
+        room = self.width - len(INDENT) - 2
+        for number, line in enumerate(lines[:most]):
+            text, _, _ = _window(line[1:], *differs.get(number, (0, 0)), margin, room)
             style = {"+": "green", "-": "red"}.get(line[0], "dim")
             yield Text(f"{INDENT}{line[0]} {text}".rstrip(), style)
         if len(lines) > most:
@@ -112,6 +116,29 @@ def _around_changes(hunk: list[str]) -> list[str]:
         last = min(last + 1, len(hunk) - 1)
         first = first if last > changed[-1] else max(first - 1, 0)
     return hunk[first : last + 1]
+
+
+def _differences(lines: Sequence[str]) -> dict[int, tuple[int, int]]:
+    """Where a line that goes and the one that comes in its place differ, so that a long one is not cut off before that."""
+    runs = [(sign, list(each)) for sign, each in itertools.groupby(enumerate(lines), lambda pair: pair[1][0])]
+    found = {}
+    for (sign, gone), (other, came) in itertools.pairwise(runs):
+        if (sign, other) != ("-", "+") or len(gone) != len(came):
+            continue
+        for (before, old), (after, new) in zip(gone, came, strict=True):
+            first = _alike(old[1:], new[1:])
+            rest = _alike(old[:first:-1], new[:first:-1])
+            last = max(len(old), len(new)) - 1 - max(rest - _CONTEXT, 0)
+            found[before] = found[after] = first, last
+    return found
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
 
 
 def margin_of(lines: Iterable[str]) -> int:
@@ -143,6 +170,10 @@ def cut(line: str, width: int) -> str:
 def _drawn(text: str) -> str:
     """What is in a file must not steer the terminal; one column for each character, so that carets stand where they should."""
     return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
 
 
 def clean(text: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -45,7 +46,6 @@ class Pages:
         self._runs = runs
         self._over = over
         self._stories = Stories()
-        html.ready()  # now, and not when the first run is opened
         self._scene = html.scene(HOME)
         self._files = {
             "bokeh.js": html.library(),
@@ -87,6 +87,8 @@ class Pages:
             problems=[
                 f"{each} cannot be read now ({each.problem})." for each in self._runs.shelves if each.problem
             ],
+            # The plots take longer to load than the list: after it, and before the first run is opened.
+            then=BackgroundTask(html.ready),
         )
 
     def api_runs(self, request: Request) -> Response:
@@ -208,11 +210,13 @@ class Pages:
         journal = await run_in_threadpool(self._runs.find, request.path_params["name"])
         return self._stream(request, lambda: self._stories.state(journal) if journal is not None else "gone")
 
-    def _page(self, template: str, status: int = 200, **values: Any) -> Response:
+    def _page(
+        self, template: str, status: int = 200, *, then: BackgroundTask | None = None, **values: Any
+    ) -> Response:
         import bokeh
 
         text = self._scene.get_template(template).render(library_version=bokeh.__version__, **values)
-        return HTMLResponse(text, status, headers={"cache-control": "no-store"})
+        return HTMLResponse(text, status, headers={"cache-control": "no-store"}, background=then)
 
     def _sorry(self, name: str, sentence: str, status: int) -> Response:
         return self._page("sorry.html", status, name=name, sentence=sentence)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from premortem.errors import VaultError
 from premortem.ranks.rendezvous import connect_anyhow
-from premortem.vault import training_objects
+from premortem.vault import rank_shares, training_objects
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.opening import newest_whole
 from premortem.vault.resume_source import OurSaved
@@ -76,20 +76,25 @@ class Table:
         return "the others" if absent == ["all"] else f"rank {', '.join(absent[:4])}"
 
 
-def assembled(say: Callable[[str], None]) -> None:
+def assembled(name: str, say: Callable[[str], None]) -> None:
     """Wait until all ranks are in this call, before one of them waits in a collective, which cannot name the missing ones.
     Raises VaultError when one of them does not join."""
-    Table("resume", next(_meetings), say).round(None)
+    Table(name, next(_meetings), say).round(None)
 
 
 def agreed(
-    candidates: Sequence[Path], mine: tuple[OurSaved | None, list[str]], say: Callable[[str], None]
+    candidates: Sequence[Path],
+    mine: tuple[OurSaved | None, list[str]],
+    shapes: dict[str, str],
+    say: Callable[[str], None],
 ) -> tuple[OurSaved | None, list[str]]:
-    """`mine` is what this rank would resume from, and what it found damaged. Returns what all ranks resume from."""
+    """`mine` is what this rank would resume from, and what it found damaged; `shapes` are those of its modules. Returns what
+    all ranks resume from. Raises VaultError, on all ranks."""
     if training_objects.processes() == 1:
         return mine
     saved, damaged = mine
     table = Table("resume", next(_meetings), say)
+    rank_shares.compare(table.round(shapes))
     left = list(candidates)
     while True:
         answers = table.round(_offer(saved))

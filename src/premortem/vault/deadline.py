@@ -31,9 +31,7 @@ def parse(text: str, *, now: float | None = None, environ: Mapping[str, str] = o
     if word in _SESSIONS:
         found = _SESSIONS[word](environ)
         if found is None:
-            raise UsageError(
-                f"`--deadline {word}`: this is not a {word.capitalize()} session with a known end"
-            )
+            raise UsageError(f"`--deadline {word}`: {_unknown(word, environ)}; give a time, such as 9h")
         return found
     if word == "auto":
         known = (look(environ) for look in _SESSIONS.values())
@@ -77,6 +75,14 @@ def _moment(word: str, now: float) -> float | None:
     except ValueError:
         return None
     return given.timestamp()
+
+
+def _unknown(word: str, environ: Mapping[str, str]) -> str:
+    if word != "slurm":
+        return f"{word.capitalize()} did not start this session"
+    if "SLURM_JOB_ID" in environ:
+        return "this SLURM job does not know its end (SLURM_JOB_END_TIME is not set)"
+    return "SLURM did not start this process"
 
 
 def _slurm(environ: Mapping[str, str]) -> Deadline | None:

@@ -116,7 +116,7 @@ class Shelf:
                 _remove_empty(version.parent, home)
                 continue
             if home is not self.folder:
-                _keep_out_of_git(home)
+                private.keep_out_of_git(home)
             self._kept.setdefault(path, []).append(version)
             if path not in self.known:
                 self._left.setdefault(path, version)
@@ -340,8 +340,3 @@ def _device(path: Path) -> int | None:
         return path.stat().st_dev if path.exists() else path.parent.stat().st_dev
     except OSError:
         return None
-
-
-def _keep_out_of_git(home: Path) -> None:
-    with suppress(OSError), private.opened(home / ".gitignore", "x") as file:
-        file.write("*\n")

@@ -47,8 +47,10 @@ def load(path: Path, state: dict[str, Any], *, alone: bool) -> None:
         def load_bytes(self, read_item: Any, value: io.BytesIO) -> None:
             super().load_bytes(read_item, _plain(value))
 
+    # Else a rank that holds nothing of a small parameter (FSDP1) takes the checkpoint for one of an old torch.
+    planner = Planner(flatten_sharded_tensors=False)
     try:
-        read(state, checkpoint_id=path, storage_reader=Reader(path), planner=Planner(), no_dist=alone)
+        read(state, checkpoint_id=path, storage_reader=Reader(path), planner=planner, no_dist=alone)
     except CheckpointException as error:  # torch gathers what went wrong on all ranks into a BaseException
         refused = next((each for each, _ in error.failures.values() if isinstance(each, Refused)), None)
         if refused is None:

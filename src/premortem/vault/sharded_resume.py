@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.amounts import some
+from premortem.tensors.parts import has_flat
 from premortem.vault import opening, sharded_reading, training_objects
 from premortem.vault.formats.distributed import Distributed
 from premortem.vault.matching import Spec, match
@@ -57,11 +58,17 @@ def compare(resumption: Resumption, given: Mapping[str, Any], *, script_wins: bo
         elif training_objects.is_optimizer(piece):
             resumption.also(name, _put_optimizer(path, name, piece, models, script_wins=script_wins))
         else:
-            found = match(theirs, training_objects.specs(piece))
+            found = match(theirs, _specs(piece))
             report_match(found, name, resumption.report)
             if found.renaming:
                 resumption.report.add("error", name, "Sharded weights are read by their own names only.")
             resumption.also(name, _put_weights(path, name, piece, set(found.pairs)))
+
+
+def _specs(piece: Any) -> dict[str, Any]:
+    """What it wants to be given. FSDP1 would gather all weights on every rank for a plain state dict."""
+    flat = training_objects.is_module(piece) and has_flat(piece)
+    return training_objects.specs(state_of(piece, {}) if flat else piece)
 
 
 def _put_weights(path: Path, name: str, piece: Any, fits: set[str]) -> Any:

@@ -1,4 +1,4 @@
-"""A checkpoint of sharded state (`DTensor`, FSDP2): every rank writes its own pieces, the first one seals them.
+"""A checkpoint of sharded state (`DTensor`, FSDP2, FSDP1): every rank writes its own pieces, the first one seals them.
 
     every rank    its pieces, by torch.distributed.checkpoint: __RANK_0.distcp; their sha256, a look at their numbers
     rank 0        .metadata; all that is not sharded, as in any checkpoint; what the other ranks sent; the manifest, last
@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from premortem.errors import VaultError
+from premortem.tensors.parts import has_flat
 from premortem.tensors.sharding import is_shard, local
 from premortem.vault import parts, store, surroundings, training_objects
-from premortem.vault.archive import Archive
+from premortem.vault.agreement import assembled
+from premortem.vault.archive import Archive, say
 from premortem.vault.atomic import draft_beside, sha256_of
 from premortem.vault.health import examine
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
@@ -48,18 +50,27 @@ def is_sharded(given: Mapping[str, Any]) -> bool:
 def _held_in_pieces(piece: Any) -> bool:
     if training_objects.is_weights(piece):
         return any(is_shard(each) for each in piece.values())
-    return training_objects.is_module(piece) and any(is_shard(each) for each in piece.parameters())
+    if not training_objects.is_module(piece):
+        return False
+    return any(is_shard(each) for each in piece.parameters()) or has_flat(piece)
 
 
 def sharded_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """The pieces that are written rank by rank: models, weights, and the optimizers of such models."""
     found = {name: each for name, each in given.items() if _held_in_pieces(each)}
     optimizers = {name: each for name, each in given.items() if training_objects.is_optimizer(each)}
-    return found | {name: each for name, each in optimizers.items() if _shards_in(each)}
+    flat = {
+        id(p)
+        for each in found.values()
+        if training_objects.is_module(each) and has_flat(each)
+        for p in each.parameters()
+    }
+    return found | {name: each for name, each in optimizers.items() if _shards_in(each, flat)}
 
 
-def _shards_in(optimizer: Any) -> bool:
-    return any(is_shard(p) for group in optimizer.param_groups for p in group["params"])
+def _shards_in(optimizer: Any, flat: set[int]) -> bool:
+    """`flat`: parameters that do not say of themselves that they are shares."""
+    return any(is_shard(p) or id(p) in flat for group in optimizer.param_groups for p in group["params"])
 
 
 def state_of(piece: Any, models: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,6 +106,7 @@ def save(
     each_rank: bool = False,
 ) -> Path:
     """Called by every rank. The folder of the checkpoint. Raises VaultError, on all ranks."""
+    assembled("save", say)
     sharded, models = sharded_of(given), training_objects.models(given)
     first = training_objects.rank() == 0
     final = archive.place(manifest.step or 0, healthy=True)
@@ -147,6 +159,7 @@ def _shared_folder(archive: Archive, draft: Path, size: int) -> Path:
 def _written(
     draft: Path, sharded: Mapping[str, Any], models: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Share:
+    from torch.distributed.checkpoint.filesystem import FileSystemWriter
     from torch.distributed.checkpoint.state_dict_saver import save as write
 
     share = Share()
@@ -164,7 +177,8 @@ def _written(
         share.problem = share.problem or "another rank could not take its state apart"
         return share
     try:
-        write(states, checkpoint_id=draft)
+        # With a writer it is no save of the script's, which a watched run would look at and keep by itself.
+        write(states, storage_writer=FileSystemWriter(draft))
         for path in draft.glob(_PIECES.format(rank=training_objects.rank())):
             share.files[path.name] = FileRecord(sha256_of(path), path.stat().st_size)
     except Exception as error:  # noqa: BLE001 - likewise; torch reports an error of one rank on all ranks
@@ -177,6 +191,9 @@ def numbers_in(value: Any, name: str = "") -> Any:
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from numbers_in(each, f"{name}.{key}" if name else str(key))
+    elif hasattr(value, "local_shards"):  # FSDP1's
+        for each in value.local_shards():
+            yield from numbers_in(each.tensor, name)
     elif hasattr(value, "is_floating_point") and value.is_floating_point() and local(value).numel():
         yield name, local(value).detach()
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import _thread
 import ctypes
-import gc
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,18 +124,6 @@ class Camera:
                 self._memory = torch.empty(max(size, _ALIGNED), dtype=torch.uint8)
             held = self._memory
         return held
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the garbage collector: thousands of small objects wake it, and it looks through all of torch each time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _plan(tensors: Mapping[str, torch.Tensor]) -> tuple[list[Slot], dict[str, Slot], int]:

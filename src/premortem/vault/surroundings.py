@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import importlib.metadata
 import os
 import platform
 import random
@@ -13,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from premortem.files.machine import installed
 from premortem.files.plain import exact, plain
 
 _MOST_FILES = 500
@@ -21,12 +21,7 @@ _LIBRARIES = ("torch", "numpy", "safetensors", "premortem")
 
 @cache
 def _installed() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    found = {"python": platform.python_version(), **installed(_LIBRARIES)}
     torch = sys.modules.get("torch")
     if torch is not None and torch.version.cuda:
         found["cuda"] = str(torch.version.cuda)

@@ -21,8 +21,10 @@ own: random states, its loader, `own=` (parts.py).
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import time
+import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +35,7 @@ from premortem.errors import UsageError, VaultError
 from premortem.vault import (
     opening,
     parts,
+    rank_shares,
     sharded_resume,
     sharded_saving,
     store,
@@ -43,6 +46,7 @@ from premortem.vault.agreement import agreed, assembled
 from premortem.vault.archive import SPOOL, Archive, say
 from premortem.vault.atomic import in_one_sentence
 from premortem.vault.fetching import fetch_newest
+from premortem.vault.garbage import uncollected
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
 from premortem.vault.opening import checkpoints
@@ -54,7 +58,7 @@ from premortem.vault.resume_plan import Resumption, Settings
 from premortem.vault.resume_source import OurSaved
 from premortem.vault.retention import Best, Kept, Retention
 from premortem.vault.saving import Saving
-from premortem.vault.snapshot import Camera, Snapshot, uncollected
+from premortem.vault.snapshot import Camera, Snapshot
 from premortem.vault.state_parts import described, looked_at, taken_apart
 
 _LAST_CHANCE = 600.0  # seconds that a process waits for its mirror when it ends
@@ -92,6 +96,7 @@ class Vault:
         self._writing: Future[None] | None = None
         self._pid = os.getpid()
         self._printed: set[str] = set()
+        self._checked: dict[int, weakref.ref[Any]] = {}  # pieces that may be saved as they were given
         if self._mirror is not None:
             atexit.register(self._last_chance)
 
@@ -119,6 +124,7 @@ class Vault:
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
         )
+        self._refuse_shares(given)
         if sharded_saving.is_sharded(given):
             manifest = described(saving.step, given, self._config, metrics, companions)
             self._save_jointly(saving, given, extra, manifest)
@@ -176,9 +182,10 @@ class Vault:
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
         )
+        self._refuse_shares(given)
         together = sharded_saving.is_sharded(given)
         if together:
-            assembled(say)
+            assembled("resume", say)
         newest_whole = sharded_resume.newest_whole if together else opening.newest_whole
         found = self._candidates(at)
         saved, damaged = newest_whole(found)
@@ -187,7 +194,7 @@ class Vault:
             found = self._candidates(at)
             saved, damaged = newest_whole(found)
         if not together:  # else the ranks have looked at it as one
-            saved, damaged = agreed(found, (saved, damaged), say)
+            saved, damaged = agreed(found, (saved, damaged), rank_shares.shapes(given), say)
         if saved is None:
             report = ResumeReport()
             for sentence in fetched:
@@ -255,6 +262,19 @@ class Vault:
         self.close()
 
     # --- on the training thread ------------------------------------------------------------------
+
+    def _refuse_shares(self, given: Mapping[str, Any]) -> None:
+        """Once for the same objects: it may look through all objects of the process. An id may be given again once its object is gone."""
+        fresh = {
+            name: piece
+            for name, piece in given.items()
+            if (known := self._checked.get(id(piece))) is None or known() is not piece
+        }
+        if fresh:
+            rank_shares.check(fresh, each_rank=self._parts is not None)
+            for piece in fresh.values():
+                with contextlib.suppress(TypeError):  # a number or a plain dict, which is quickly looked at
+                    self._checked[id(piece)] = weakref.ref(piece)
 
     def _save_jointly(self, saving: Saving, given: Mapping[str, Any], extra: Any, manifest: Manifest) -> None:
         """All ranks together, while training waits: they talk to each other, which only one thread may do."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from premortem.amounts import free
 from premortem.changes import RunDescription
+from premortem.changes.base import Learning
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 from premortem.settings import Silence
@@ -33,8 +34,9 @@ _PATIENCE = 60.0  # seconds for a script to get to its first step, besides what 
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
 _SLOW = 2.0  # seconds until the first step, from which a process that waits there pays: it holds the data once more
 _CATCHES_UP = 10  # times as many steps: a rate that is wrong by more needs more of them than the script makes
-# Steps from which on a rate may be called too low: each moves the weights by a thousandth where the rate is a usual one, so that
-# in fewer they have hardly moved. A script that was cut down to see whether it runs makes fewer.
+# Steps from which on a rate may be called too low, and an evaluation that has not moved means something: each step moves the
+# weights by a thousandth where the rate is a usual one, so that in fewer they have hardly moved. A script that was cut down to see
+# whether it runs makes fewer.
 _ENOUGH = 100
 _VARIES = 0.1  # of the scale: how well it goes depends on the seed
 # Parts of the steps, and how far above the run as it is, in parts of the scale, a loss ends a trial there.
@@ -153,10 +155,13 @@ class Director:
         heard, done.silenced = options.silence.without(first.findings)
         loud = [each for each in heard if each["severity"] in {"error", "warning"}]
         done.findings = sorted(loud, key=lambda each: each["severity"] != "error")
+        heart = done.learns and first.moves >= _ENOUGH and yardsticks.by_heart(done.sticks, done.seeds)
         varies = any(done.chance[stick.name] > _VARIES * stick.scale for stick in done.sticks)
         known["warming"] = bool(known.get("warming")) and not done.to_the_end
         known["splits"] = bool(known.get("splits")) and (varies or not done.learns)
-        done.run = replace(RunDescription(), **known, stuck=not done.learns, diverges=done.diverges)
+        done.run = replace(
+            RunDescription(), **known, stuck=not done.learns, by_heart=heart, diverges=done.diverges
+        )
         return True
 
     def gain_again(self, row: Row, as_is: Result, result: Result) -> float:
@@ -171,14 +176,18 @@ class Director:
     def _compared(self, row: Row, as_is: Result, result: Result) -> list[yardsticks.Gain]:
         learning, done = row.learning, self.done
         same = learning.same_loss if learning is not None else cheating.same_loss(as_is, result)
-        # A rate that is higher makes the loss of training lower by itself: of a script that learns, an evaluation says whether
-        # that is good for anything.
-        setting = learning is not None and not learning.mistake and done.learns
-        evaluated = learning is not None and learning.evaluated
-        evaluated = evaluated or (setting and any(stick.evaluated for stick in done.sticks))
+        evaluated = learning is not None and (
+            learning.evaluated
+            or self._by_evaluation(learning)
+            or (done.learns and eases(learning) and any(stick.evaluated for stick in done.sticks))
+        )
         return yardsticks.compare(
             done.sticks, done.chance, as_is, result, same_loss=same, evaluated=evaluated
         )
+
+    def _by_evaluation(self, learning: Learning) -> bool:
+        """It asks whether anything of what is learned shows in evaluations."""
+        return learning.where_by_heart and self.done.run.by_heart
 
     # -- one trial ------------------------------------------------------------------------
 
@@ -189,14 +198,17 @@ class Director:
             change=row.change, seed=seed, backwards=backwards or first.backwards, run=orders.plain(done.run)
         )
         loss = next((stick for stick in done.sticks if stick.name == "loss"), None)
-        if loss is None or row.learning is None or not row.learning.same_loss or done.diverges:
+        learning = row.learning
+        if loss is None or learning is None or not learning.same_loss or done.diverges:
             return order
+        if self._by_evaluation(learning):
+            return order  # how it trains says nothing here
         return replace(order, hopeless=_hopeless(loss, done.seeds))
 
     def judge(self, row: Row, result: Result) -> None:
         done = self.done
         row.seconds = result.seconds
-        row.few = bool(row.learning and row.learning.slow and done.first.backwards < _ENOUGH)
+        row.few = bool(row.learning and row.learning.slow and done.first.moves < _ENOUGH)
         lines = yardsticks.loss_lines(done.first)
         row.curve = next((result.losses[line] for line in lines if line in result.losses), [])
         if result.failed:
@@ -255,11 +267,18 @@ class Director:
         forked = self.forks.launch(order, limit) if self.forks is not None and not words else None
         if forked is not None:
             self.options.shown.say("")
-            return forked
+            return self._as_it_breaks(order, forked)
         ran = self.run.go(order.to_json(), limit, words=words)
         result = orders.result_of(ran.lines, ran.printed, late=ran.late, seconds=ran.seconds)
         self.done.note = ran.guarantee.sentence
         self.options.shown.say("")
+        return self._as_it_breaks(order, result)
+
+    def _as_it_breaks(self, order: Order, result: Result) -> Result:
+        """Where the script as it is fails after its training (a file of the best weights that was never written), a trial that
+        has made as many steps before it fails too has measured what was asked."""
+        if self.done.seeds and self.done.first.failed and not result.ended.startswith(orders.OUR_PROBLEM):
+            result.enough = order.backwards
         return result
 
 
@@ -289,3 +308,9 @@ def _problem(first: Result) -> str:
     if first.failed and not any(math.isfinite(v) for series in first.losses.values() for v in series):
         return f"the script fails ({first.ended})"
     return ""
+
+
+def eases(learning: Learning) -> bool:
+    """A higher rate makes the loss of training lower by itself, and so do standardised inputs: of a script that learns, an evaluation says
+    whether that is good for anything."""
+    return learning.slow or not learning.mistake

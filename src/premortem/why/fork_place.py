@@ -8,12 +8,16 @@ uses the GPU, and forks for each trial. What comes before, imports and data as a
 A change that would have acted before comes too late there. Which do is seen: a layer that changes nothing lies wherever one of
 them would put its own, and notes what the script calls. So a script that has `from torch.nn.functional import dropout` holds
 what a change can still reach.
+
+Asking whether there is a GPU starts a thread of the driver's, and a process with threads cannot be forked. So until it waits, a script
+that has used the GPU in its first run is given the same answer again, and how many there are torch asks the driver's management
+library, which starts none.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,9 +29,9 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.changes import Change, RunDescription, of
 from premortem.changes.reach import Reach
+from premortem.changes.too_late import Noted, Place, note
 from premortem.points import Subscriptions
-from premortem.points.point import Point, point
-from premortem.scriptrun.sandbox.kernel import threads
+from premortem.scriptrun.sandbox.kernel import thread_names, threads
 from premortem.scriptrun.sandbox.namespace import USER
 from premortem.scriptrun.script_process import Played
 from premortem.scriptrun.waiting import flush, wait_for_orders
@@ -35,8 +39,8 @@ from premortem.why import sets
 from premortem.why.order import Order
 
 ORDERS = "orders"
+_ASK_WITHOUT_THREAD = "PYTORCH_NVML_BASED_CUDA_CHECK"  # documented by torch for scripts that fork
 _MOST_PRINTED = 1 << 18  # characters
-Place = tuple[Any, str]  # an owner, and a name
 
 
 def made(order: Order, ours: Callable[[], bool], points: Subscriptions | None = None) -> list[Change]:
@@ -56,15 +60,15 @@ class ForkPlace:
         self._called: set[tuple[int, str]] = set()
         self._waited = False
         self._reached_by: dict[str, Noted] = {}
+        self._asked_before = os.environ.get(_ASK_WITHOUT_THREAD)
 
     def install(self) -> None:
+        os.environ[_ASK_WITHOUT_THREAD] = "1"
+        if RunDescription(device=str(self._order.run.get("device", "cpu"))).on_gpu:
+            self._points.add(torch.cuda, "is_available", lambda _call: lambda: True)
         for name in self._order.waits:
-            self._reached_by[name] = noted = Noted()
-            for change in made(Order(change=name, run=self._order.run), lambda: False, noted):
-                try:
-                    change.put_on()
-                finally:
-                    change.reach.end()
+            order = Order(change=name, run=self._order.run)
+            self._reached_by[name] = note(partial(made, order, lambda: False))
         places = {(id(owner), name): (owner, name) for owner, name in self._wanted()}
         ends = {(id(owner), name) for owner, name in _ends()}
         for key, (owner, name) in places.items():
@@ -82,7 +86,7 @@ class ForkPlace:
             if self._waited or os.getpid() != self._process:
                 return call(*args, **kwargs)
             if ends and _begins_to_train(owner, name, args):
-                self._wait()
+                self._wait(owner)
                 return getattr(owner, name)(*args, **kwargs)  # with the layers of the change
             if not ends:
                 self._called.add(key)
@@ -90,12 +94,14 @@ class ForkPlace:
 
         return held
 
-    def _wait(self) -> None:
+    def _wait(self, building: Any) -> None:
         """Returns in a fork, where its order is begun."""
         if why := self._unfit():
             self._played.tell(cannot_wait=why)
             self._played.leave()
-        late = [name for name, noted in self._reached_by.items() if noted.acts_before(self._called)]
+        late = [
+            name for name, noted in self._reached_by.items() if noted.comes_too_late(self._called, building)
+        ]
         orders = self._played.shared / f"{ORDERS}-{self._order.seed}"
         orders.mkdir()
         flush()
@@ -107,6 +113,10 @@ class ForkPlace:
             apart=True,
         )
         self._waited = True
+        if self._asked_before is None:
+            del os.environ[_ASK_WITHOUT_THREAD]
+        else:
+            os.environ[_ASK_WITHOUT_THREAD] = self._asked_before
         order.pop("number")
         self._begin(Order.from_json(order))
         self._points.end()
@@ -114,32 +124,12 @@ class ForkPlace:
     def _unfit(self) -> str:
         """Why no fork could go on from here."""
         if threads() > 1:
-            return "the script has started threads"
+            return f"the script has started threads ({', '.join(thread_names())})"
         if torch.cuda.is_initialized():
             return "the script has used the GPU"
         if self._played.sandbox.level > USER:
             return "this machine's sandbox cannot be entered twice"
         return ""
-
-
-class Noted(Subscriptions):
-    """What a change would subscribe to. Nothing is put anywhere."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.places: list[Place] = []
-        self.replaces = False
-
-    def add(self, owner: Any, name: str, *_: Any, **__: Any) -> Point:
-        self.places.append((owner, name))
-        return point(owner, name)
-
-    def replace(self, owner: Any, name: str, value: Any) -> None:
-        self.replaces = True
-
-    def acts_before(self, called: Collection[tuple[int, str]]) -> bool:
-        """A class that the script may hold already, or a call that it has made."""
-        return self.replaces or any((id(owner), name) in called for owner, name in self.places)
 
 
 def _ends() -> list[Place]:

@@ -12,6 +12,7 @@ from premortem.terminal.printed_lines import parse
 
 _SERIES = frozenset({"losses", "fits", "norms", "targets", "outputs", "apart"})
 MOST_LINES = 4000  # printed lines that are read
+OUR_PROBLEM = "premortem could not try it"
 TAIL = 12  # ... and shown where a trial failed
 
 
@@ -57,6 +58,7 @@ class Result:
     cut: bool = False  # at the limit, and not by itself
     hopeless: bool = False
     touched: int = 0  # how often the change did something
+    enough: int = 0  # backward passes after which an error is the script's own, as it has it without any change; 0: never
     ended: str = ""  # empty: its process died
     late: bool = False
     seconds: float = 0.0
@@ -71,9 +73,16 @@ class Result:
     tail: str = ""
 
     @property
+    def moves(self) -> int:
+        """How often the weights were changed: several backward passes may make one step."""
+        return min(self.steps, self.backwards) if self.steps else self.backwards
+
+    @property
     def failed(self) -> bool:
         """It ended with an error, and not because it was long enough."""
-        return self.late or not self.ended or self.ended not in {"finished", "exited", "enough"}
+        if self.late or not self.ended:
+            return True
+        return not 0 < self.enough <= self.backwards and self.ended not in {"finished", "exited", "enough"}
 
 
 def plain(run: RunDescription) -> dict[str, Any]:
@@ -111,7 +120,7 @@ def result_of(lines: Sequence[Mapping[str, Any]], text: str, *, late: bool, seco
     """Of a trial that has ended: what it sent, and what it printed."""
     result = heard(lines)
     problem = _last(lines, "problem") or _last(lines, "failed")
-    result.ended = f"premortem could not try it ({problem})" if problem else result.ended
+    result.ended = f"{OUR_PROBLEM} ({problem})" if problem else result.ended
     result.printed, result.tail = printed(text), "\n".join(text.splitlines()[-TAIL:])
     result.late, result.seconds = late, seconds
     return result

@@ -73,10 +73,12 @@ def line(terminal: Terminal, title: str, text: str, style: str = "") -> None:
 
 def as_it_is(done: Why) -> str:
     stick = main_stick(done)
-    seeds = f"{len(done.seeds)} seeds"
+    seeds = f"{len(done.seeds)} seeds" if len(done.seeds) > 1 else "1 seed"
     state = (
         "its loss is not finite or grows"
         if done.diverges
+        else "it learns, but no evaluation gets better"
+        if done.run.by_heart
         else "it learns"
         if done.learns
         else "it is not learning"
@@ -86,8 +88,12 @@ def as_it_is(done: Why) -> str:
     series = stick.read(done.first)
     return (
         f"{stick.name} {_number(_first(series))} → {_number(stick.value(done.first))} in {done.first.backwards} "
-        f"backward passes ({seeds}, ±{done.chance[stick.name]:.2g}): {state}"
+        f"backward passes ({seeds}, ±{done.chance[stick.name]:.2g}): {state}{_breaks(done)}"
     )
+
+
+def _breaks(done: Why) -> str:
+    return f". Then it fails: {done.first.ended}" if done.first.failed and done.first.ended else ""
 
 
 def main_stick(done: Why) -> Yardstick | None:

@@ -89,7 +89,8 @@ def _asked(
     if learning is None:
         raise ValueError(f"{name} makes nothing learn")
     skipped = cls.absent(run) or cls.prevented(run)
-    if not skipped and learning.where_stuck and not (run.stuck or run.diverges):
+    by_heart = learning.where_by_heart and run.by_heart
+    if not skipped and learning.where_stuck and not (run.stuck or run.diverges or by_heart):
         skipped = "as it is, it learns"
     supported = bool(learning.family) and (
         learning.finding in reported.get("names", ()) or learning.family in reported.get("families", ())

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from premortem.why import questions, sets, verdict, yardsticks
 from premortem.why.director import FEW, Director
-from premortem.why.verdict import HELPS, NO_TIME, NOT_AGAIN, NOTHING, SKIPPED, Row
+from premortem.why.verdict import FAILED, HELPS, NO_TIME, NOT_AGAIN, NOTHING, SKIPPED, Row
 
 _TRIALS = 0.8  # of the time, after which no new change is tried: what helped has to be repeated
 _EXPLAINED = 0.5  # a mistake that gains so much leaves no question open
@@ -23,6 +23,7 @@ _FEW_CHANGES = 4  # are not worth a round
 _CHANCE = "helps too, so it is chance"
 _AGAIN = 2  # trials at least that repeat what helped, also where the time is over
 _MOST_SETS = 24  # while there is time
+FASTER = "rate-times-ten"
 
 
 class Rounds:
@@ -38,6 +39,8 @@ class Rounds:
         self._whole(waiting)
         self._further()
         self._again([row for row in self.done.rows if row.verdict == HELPS and row.learning and row.family])
+        self._repeated_further()
+        self._not_only_few()
         self._sets()
 
     def _proposals(self) -> None:
@@ -136,6 +139,7 @@ class Rounds:
         results = self.director.together([self.director.order_of(row, 0) for row in rows])
         for row, result in zip(rows, results, strict=True):
             self.director.judge(row, result)
+            sets.settle(row, self.done.rows)
             self.options.shown.advance()
             self.options.tell(row, self.done)
 
@@ -169,6 +173,31 @@ class Rounds:
             self._try(tried)
         for row, other in far:
             row.further = other.further = other.verdict == HELPS
+
+    def _repeated_further(self) -> None:
+        """What goes further counts for nothing where it has not helped again."""
+        known = {row.change: row for row in self.done.rows}
+        for row in self.done.rows:
+            other = known.get(row.learning.further) if row.learning else None
+            if other is not None and row.further and other.verdict != HELPS:
+                row.further = other.further = False
+
+    def _not_only_few(self) -> None:
+        """A mistake that makes up for few steps is one all the same where a higher rate, which does that too, does not help nearly as
+        much. A rate that is too low by ten alone may merely need more steps, and so may a script that such a rate and another
+        optimizer help."""
+        faster = next((row for row in self.done.rows if row.change == FASTER), None)
+        if faster is None or faster.verdict in {SKIPPED, FAILED}:
+            return
+        rates = [row for row in self.done.rows if _is_rate(row) and row.verdict == HELPS]
+        gained = max((row.gain.size for row in rates), default=0.0)
+        by_far = any(row.further for row in rates)
+        for row in self.done.rows:
+            as_much = gained >= verdict.SAME_LEVER * row.gain.size
+            if row.learning and row.few and row.learning.mistake:
+                row.few = as_much
+            elif row.learning and row.learning.slow and rates and not by_far:
+                row.few = row.few or not _is_rate(row) or bool(row.learning.further)
 
     def _again(self, helped: Sequence[Row]) -> None:
         """What helped has to help again: under one more seed where it is far beyond the noise, else under all of them."""
@@ -222,10 +251,14 @@ class Rounds:
         self._again([row for row in asked if row.verdict == HELPS])
 
 
+def _is_rate(row: Row) -> bool:
+    return row.learning is not None and row.learning.family == "lr" and row.learning.slow
+
+
 def _certain(row: Row) -> bool:
     return row.learning is not None and row.learning.certain
 
 
 def _explains(row: Row) -> bool:
     mistake = row.learning is not None and row.learning.mistake and bool(row.family)
-    return mistake and row.verdict == HELPS and row.gain.size > _EXPLAINED
+    return mistake and row.verdict == HELPS and row.gain.size > _EXPLAINED and not row.few

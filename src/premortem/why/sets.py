@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from premortem.why.verdict import FAILED, SKIPPED, Row
+from premortem.why.verdict import FAILED, HELPS, NOTHING, SKIPPED, Row, least_of
 
 AND = "+"
 
@@ -36,6 +36,7 @@ def together(first: Row, second: Row) -> Row:
         title=f"{lead.title} + {other.title}",
         same_loss=lead.learning.same_loss and other.learning.same_loss,
         least=max(lead.learning.least, other.learning.least),
+        slow=lead.learning.slow or other.learning.slow,
         certain=False,
         finding="",
         remedy="; ".join(filter(None, (lead.learning.remedy, other.learning.remedy))),
@@ -48,6 +49,16 @@ def together(first: Row, second: Row) -> Row:
         supported=lead.supported or other.supported,
         learning=both,
     )
+
+
+def settle(row: Row, rows: Sequence[Row]) -> None:
+    """Two that help no more than one of them are that one."""
+    alone = [each for each in rows if each.change in parts(row.change) and each.verdict == HELPS]
+    best = max(alone, key=lambda each: each.gain.size, default=None)
+    if len(parts(row.change)) == 1 or row.verdict != HELPS or best is None:
+        return
+    if row.gain.size < best.gain.size + least_of(row):
+        row.verdict, row.why = NOTHING, f"no more than {best.title} alone"
 
 
 def _mistake(row: Row) -> bool:

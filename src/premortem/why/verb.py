@@ -16,8 +16,7 @@ FOUND, CANNOT = 1, 4
 
 def run(options: argparse.Namespace, command: Command) -> int:
     """0 when nothing was found, 1 when a cause was, 4 when the script could not be tried."""
-    if not command.target:
-        raise UsageError("which script? premortem why train.py")
+    command.needs_a_script("why")
     if options.minutes <= 0:
         raise UsageError("`--minutes` is the time for all trials: more than 0")
     if options.seeds < 2:
@@ -100,7 +99,7 @@ def _write(options: argparse.Namespace, done: Any, terminal: Any) -> None:
     patch = done.patch
     if options.patch is not None and patch is not None:
         private.write_text(options.patch, patch["diff"])
-        page.line(terminal, "written", str(options.patch))
+        page.line(terminal, "written", f"{options.patch}; from this folder: git apply -p0 {options.patch}")
     if not options.apply:
         return
     if patch is None or not patch["verified"]:

@@ -14,7 +14,7 @@ from typing import Any
 from premortem.changes.base import Learning
 from premortem.findings import Certainty
 from premortem.why.cards import LabelsSayNothing
-from premortem.why.yardsticks import BEYOND, NO_GAIN, Gain
+from premortem.why.yardsticks import BEYOND, LEARNS, NO_GAIN, Gain
 
 HELPS, HURTS, NOTHING, FAILED, SKIPPED = "helps", "hurts", "nothing", "failed", "skipped"
 CAUSE, HEALTHY, UNKNOWN, CANNOT_RUN = "cause", "healthy", "unknown", "cannot-run"
@@ -25,7 +25,7 @@ _HARM = 0.05
 _TIMES_A_MISTAKE, _TIMES_A_SETTING = 1.5, 3.0
 _PART_A_MISTAKE, _PART_A_SETTING = 0.1, 0.15
 _HALF = 0.5  # of all that there is to learn
-_SAME_LEVER = 0.5  # of the best gain: others that gain as much pull the same lever
+SAME_LEVER = 0.5  # of the best gain: others that gain as much pull the same lever
 
 
 @dataclass
@@ -87,6 +87,10 @@ def is_cause(row: Row, *, learns: bool) -> bool:
     if row.few:  # more steps would do as well
         return False
     least = min(row.gain.size, *row.again)
+    if (
+        not learns and row.gain.learned <= LEARNS
+    ):  # what stands still does better than what gets worse, and learns as little
+        return False
     if not learns:
         far = row.further or row.gain.ratio >= _TIMES_A_SETTING
         return least >= _PART_A_SETTING and (learning.mistake or far)
@@ -108,7 +112,7 @@ def ranked(rows: Sequence[Row], *, learns: bool) -> list[Row]:
     def rank(row: Row) -> tuple[Any, ...]:
         learning = row.learning or Learning(title="")
         sure = row.supported or learning.certain
-        return (_mean(row) < _SAME_LEVER * best, not learning.mistake, not sure, learning.order, -_mean(row))
+        return (_mean(row) < SAME_LEVER * best, not learning.mistake, not sure, learning.order, -_mean(row))
 
     kept: list[Row] = []
     for row in sorted(found, key=rank):
@@ -203,7 +207,17 @@ def conclude(
         return Verdict(UNKNOWN, f"nothing here says how well it learns, so I cannot judge: {names}")
     if not judged:
         return Verdict(
-            HEALTHY, "I saw no mistake. Nothing here says how well it learns, so settings were not compared."
+            UNKNOWN,
+            "I saw no mistake, but nothing here says how well it learns, so no change was compared. Let the script print a metric "
+            "of an evaluation after each epoch",
+        )
+    if _by_heart(rows):
+        return Verdict(
+            UNKNOWN,
+            "it learns its training samples, and no evaluation shows anything of it: with the labels of other samples the "
+            "evaluation is as good. Either the labels say nothing about the inputs (shuffled, joined wrongly), or there are too "
+            "few samples, or the evaluation measures something else",
+            notes=better,
         )
     if better:
         what = ", ".join(
@@ -259,6 +273,12 @@ def suspected(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
             "message": said + more,
         }
     ]
+
+
+def _by_heart(rows: Sequence[Row]) -> bool:
+    """Of a script that learns: labels of other samples are tried there only where no evaluation gets better."""
+    labels = next((row for row in rows if row.change == "labels-shuffled"), None)
+    return labels is not None and labels.verdict in {HELPS, NOTHING} and labels.gain.evaluated
 
 
 def _ruled_out(rows: Sequence[Row]) -> str:

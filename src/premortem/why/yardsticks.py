@@ -74,6 +74,7 @@ class Gain:
     as_is: float
     changed: float
     ratio: float  # progress with the change over progress as it is
+    learned: float = math.nan  # with the change, from where the run as it is began, as a part of the scale
     rest: float = 1.0  # what is left to learn as it is over what is left with the change
     evaluated: bool = False
 
@@ -99,7 +100,7 @@ def yardsticks(first: Result) -> list[Yardstick]:
                 found.append(_of_fit(kind, whole=False))
         if len(first.fits.get("train", ())) >= _MANY:
             found.append(_of_fit("train", whole=True))
-    elif len(first.apart) >= _FEW:
+    elif len(first.apart) >= _FEW and _begin(first.apart) >= _NEAR:
         found.append(_of_generated(first))
     printed = [each for name, values in first.printed.items() for each in _of_print(name, values)]
     # Where losses work against each other, or targets grow with the model, a lower one is no success, on whatever samples.
@@ -121,6 +122,7 @@ def cut(result: Result, backwards: int) -> Result:
         printed=shorter(result.printed),
         apart=result.apart[: math.ceil(len(result.apart) * part - 1e-9)],
         backwards=int(result.backwards * part),
+        steps=int(result.steps * part),
     )
 
 
@@ -182,11 +184,15 @@ def _of_fit(kind: str, *, whole: bool) -> Yardstick:
     )
 
 
+def _begin(series: Sequence[float]) -> float:
+    return statistics.median(series[:_FEW])
+
+
 def _of_generated(first: Result) -> Yardstick:
     return Yardstick(
         name="distance of generated from real samples",
         better=-1,
-        scale=max(statistics.median(first.apart[:_FEW]), _NEAR),
+        scale=_begin(first.apart),
         of_loss=False,
         read=lambda result: result.apart,
         worst=1.0,
@@ -196,7 +202,11 @@ def _of_generated(first: Result) -> Yardstick:
 def _of_print(name: str, values: Sequence[float]) -> list[Yardstick]:
     finite = [each for each in values if math.isfinite(each)]
     named = words(name)
-    better = direction(name) or (1 if named & (SCORES | _REWARDS) else -1 if named & EVALUATED else 0)
+    # "val 0.31" is a loss where it falls while the script trains; where it rises it may be an accuracy, or one that gets worse.
+    falls = len(finite) > 1 and statistics.median(finite[-_FEW:]) < _begin(finite)
+    better = direction(name) or (
+        1 if named & (SCORES | _REWARDS) else -1 if named & EVALUATED and falls else 0
+    )
     if len(finite) < _FEW or not better:
         return []
     if better > 0:
@@ -257,6 +267,7 @@ def compare(
                 as_is=before,
                 changed=after,
                 ratio=_ratio(stick.progress(changed), stick.progress(as_is)),
+                learned=stick.better * (after - _begin(stick.read(as_is))) / stick.scale,
                 rest=_rest(stick, before, after),
                 evaluated=stick.evaluated,
             )
@@ -304,6 +315,18 @@ def learns(sticks: Sequence[Yardstick], chance: Mapping[str, float], seeds: Sequ
         ):
             return True
     return False
+
+
+def by_heart(sticks: Sequence[Yardstick], seeds: Sequence[Result]) -> bool:
+    """Of runs that learn: there are evaluations, and none of them gets better in all runs. That may be because they were good
+    from the beginning."""
+    steps = [
+        [each for each in map(stick.progress, seeds) if not math.isnan(each)]
+        for stick in sticks
+        if stick.evaluated
+    ]
+    known = [each for each in steps if each]
+    return bool(known) and not any(min(each) > LEARNS for each in known)
 
 
 def diverges(result: Result) -> bool:

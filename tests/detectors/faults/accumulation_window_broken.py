@@ -42,6 +42,22 @@ def never_yielded(*, batches=11, k=6, used=6):
     return play.end()
 
 
+def drawn_ahead(*, batches=10, k=4):
+    """The generator of windows gives the last, short one when its loader has ended."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    for _ in range(8):
+        play.add(EpochStarted(step=play.step, loader=1))
+        for first in range(0, batches, k):
+            n = min(k, batches - first)
+            if n < k:
+                play.add(EpochEnded(step=play.step, loader=1, batches=batches))
+            micro(play, n, 1 / n)
+            play.stepped(backwards=n, pending=n)
+            play.zero()
+    return play.end()
+
+
 def own_order(*, size, k=6):
     play = Rehearsal()
     play.optimizer(1, 2)
@@ -66,6 +82,21 @@ def carried_over(*, batches=10, k=6):
             if done % k == 0:
                 play.stepped(backwards=k, pending=k)
                 play.zero()
+    return play.end()
+
+
+def partly_counted(*, batches=10, k=4, epochs=12):
+    """A long run that uses all: the last step of each epoch, over the rest, is counted and not reported."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    for _ in range(epochs):
+        play.add(EpochStarted(step=play.step, loader=1))
+        for _ in range(batches // k):
+            micro(play, k, 1 / k)
+            play.stepped(backwards=k, pending=k, gated=True)
+            play.zero()
+        play.step += 1
+        play.add(EpochEnded(step=play.step, loader=1, batches=batches))
     return play.end()
 
 
@@ -97,8 +128,10 @@ HEALTHY = [
     carried_over(),
     run(batches=12),
     run(end="stepped"),
+    partly_counted(),
     run(batches=12, end="leaks"),
     never_yielded(batches=6),
+    drawn_ahead(),
     own_order(size=6 * 32),
     own_order(size=6 * 32 + 20),  # like drop_last
 ]

@@ -12,7 +12,8 @@ def run(promise: Promise | None, times: int = 4) -> list[Event]:
     return [replace(SEEN, step=2 + step, promise=promise) for step in range(times)]
 
 
-EVENTS: list[Event] = run(IGNORED)
+EVENTS: list[Event] = run(IGNORED._replace(flag="terminated"))
+PERHAPS_A_LIMIT: list[Event] = run(IGNORED)
 HEALTHY: list[list[Event]] = [
     run(IGNORED._replace(counted="going on")),
     run(IGNORED._replace(ended=0)),  # no episode has ended in these rows

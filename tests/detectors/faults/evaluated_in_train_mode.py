@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded, Site
+from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, Parameter, RunEnded, Site
 
 AT = Site("train.py", 40, "validate")
 SEEN = ModelSeen(model=1, name="model", kind="Net", parameters=(), shapes=7)
@@ -28,6 +28,14 @@ PRINTED = LogLine(
     values=(("epoch", "1", 1.0), ("acc", "0.9", 0.9)),
 )
 
+# features are looked at in train mode, and a probe evaluates the backbone in eval mode, in either order
+BACKBONE = (Parameter(11, "model.conv.weight", (4, 1, 3), trainable=True),)
+WHOLE = replace(SEEN, parameters=(*BACKBONE, Parameter(12, "model.head.weight", (2, 4), trainable=True)))
+PART = ModelSeen(model=2, name="model.conv", kind="Conv1d", parameters=BACKBONE)
+LOOK = replace(VALIDATION, judged=False)
+PROBE = replace(VALIDATION, model=2, training=False, judged=False, noisy_train=0)
+PRINTED_ALONE: list[Event] = [WHOLE, PART, PRINTED, LOOK, replace(PROBE, step=60), RunEnded(step=80)]
+
 EVENTS: list[Event] = [SEEN, VALIDATION, RunEnded(step=40)]
 
 HEALTHY: list[list[Event]] = [
@@ -47,4 +55,6 @@ HEALTHY: list[list[Event]] = [
         replace(VALIDATION, step=40, training=False, repeated=True),
         RunEnded(step=40),
     ],
+    [WHOLE, PART, PRINTED, LOOK, PROBE, RunEnded(step=40)],
+    [WHOLE, PART, PRINTED, PROBE, LOOK, RunEnded(step=40)],
 ]

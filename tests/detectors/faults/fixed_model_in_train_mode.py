@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from premortem.events import Event, Forward, ModelSeen, Parameter, StateLoaded, WeightsSeen
 from tests.detectors.faults.evaluated_copy_never_changes import MOVED
+from tests.detectors.rehearsal import Rehearsal
 
 TEACHER = MOVED.links[0].model
 SEEN = ModelSeen(
@@ -40,9 +41,34 @@ def asked(
             )
 
 
+def inside(
+    *, off: bool = True, training: bool = True, trained: bool = True, trainable: bool = False, **facts: bool
+) -> list[Event]:
+    """A teacher that is a part of the model that is trained."""
+    play = Rehearsal()
+    head = MOVED.links[0]._replace(name="model.student.weight", model=1, trainable=True, moved=True)
+    part = head._replace(
+        name="model.teacher.0.weight", trainable=trainable, moved=False, ran_without_grad=True
+    )
+    for _ in range(4):
+        play.forward(1)
+        play.layer("model.teacher.1", kind="BatchNorm1d", statistics=True, off=off, training=training)
+        play.stepped()
+        play.custody(
+            head, part._replace(trained=trained, loaded=False, shifted=False, twin=False)._replace(**facts)
+        )
+    return play.end()
+
+
 EVENTS: list[Event] = [SEEN, MOVED, *asked()]
 FROM_A_FILE: list[Event] = [SEEN, LOADED, *asked()]
+AS_A_PART = inside()
 HEALTHY: list[list[Event]] = [
+    inside(off=False),  # a frozen backbone that gradients may go through
+    inside(training=False),
+    inside(trained=False),  # a random projection
+    inside(trainable=True),
+    inside(shifted=True),  # an average of the student
     [SEEN, MOVED, *asked(training=False, noisy=0)],
     [SEEN, MOVED, *asked(noisy=0)],  # it has no such layers
     [SEEN, MOVED, *asked(moves=True)],  # a momentum encoder

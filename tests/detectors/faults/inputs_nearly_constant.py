@@ -17,4 +17,17 @@ HEALTHY = [
     run(sample(rows(300, scale=(10.0, 1.0, 1.0, 1.0), start=(1013.0, 0.0, 0.0, 0.0))), sample(rows(100, 3))),
     run(sample(rows(300, scale=(0.001,) * 4, start=(0.0,) * 4)), sample(rows(100, 3))),
     ZEROS,
+    # A differential equation: points in the middle have gradients of their own, and all that has none is the moment 0.
+    [
+        profiled(
+            (
+                "the input of `net`",
+                "training",
+                sample([(0.0,)] * 300, names=("input[:, 0]",)),
+                {"is_part": True},
+            )
+        )
+    ],
+    # A bandit without a context.
+    [profiled(("the input of `net`", "training", sample([(1.0,) * 4] * 300), {"is_made": True}))],
 ]

@@ -50,6 +50,14 @@ def records(values: list[float], sign: int) -> list[bool]:
 
 EVENTS = run(RISES_LATER, records(RISES_LATER, 1))
 ONLY_THE_FIRST = run(FALLING, records(FALLING, 1))
+EXAM = LogLine(
+    step=200,
+    at=AT,
+    text="test loss 0.1",
+    template="test loss #",
+    values=(("test loss", "0.1", 0.1),),
+)
+WITH_A_LAST_EXAM = [*ONLY_THE_FIRST[:-1], EXAM, ONLY_THE_FIRST[-1]]
 OVERFITS = [1.0, 0.8, 0.7, 0.75, 0.8, 0.9, 1.0, 1.1]
 OVER_A_BETTER_ONE = run(OVERFITS, [True] * 8)
 

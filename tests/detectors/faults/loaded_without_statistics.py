@@ -1,4 +1,6 @@
-from premortem.events import Forward, StateLoaded
+from dataclasses import replace
+
+from premortem.events import Forward, RunEnded, StateLoaded
 
 
 def loaded(*layers):
@@ -22,7 +24,16 @@ def forward(step, unborn):
 
 
 EVENTS = [loaded("1", "4"), forward(0, 2), forward(1, 2)]
+# A frozen encoder prepares the data, and only what is above it is trained.
+PREPARES_DATA = [loaded("1", "4"), forward(0, 2), forward(0, 2), RunEnded(step=90)]
 HEALTHY = [
     [loaded(), forward(1, 2)],  # a new layer, as its scales are
     [loaded("1", "4"), forward(1, 0)],  # counted since
+    [loaded("1", "4"), forward(0, 2), forward(1, 0), RunEnded(step=90)],  # tried once
+    [
+        loaded("1", "4"),
+        *[forward(0, 2)] * 2,
+        replace(forward(0, 0), noisy_train=2),
+        RunEnded(step=90),
+    ],  # counted anew
 ]

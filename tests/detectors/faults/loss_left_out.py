@@ -33,5 +33,7 @@ HEALTHY: list[list[Event]] = [
     run(1, 3, steps=2),
     run(1, 3, apart=1),
     run(1, 3, later=2, apart=4),  # it has its turn later
+    run(1, 3, later=5),  # ... once the other one is learned
+    run(1, 3)[:-1],  # ... perhaps: the run is not over
     run(1, 3, value=float("nan")),  # the script puts another in its place
 ]

@@ -1,4 +1,6 @@
-from premortem.events import LossTested, Masked, NonFinite
+from dataclasses import replace
+
+from premortem.events import Backward, GradTaken, LossTested, Masked, NonFinite
 from tests.detectors.rehearsal import Rehearsal, line
 
 NAN = float("nan")
@@ -59,6 +61,17 @@ def comes_and_goes(*, other=False):
     return play.end()
 
 
+def by_hand(values):
+    """`p.data -= rate * autograd.grad(loss, p)`, and the loss is printed."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    for value in values:
+        play.forward()
+        play.add(GradTaken(step=play.step, at=line(15), forwards=(1,)))
+        play.add(LossTested(step=play.step, at=line(16), value=value))
+    return play.end()
+
+
 def asked(values, *, backward=None):
     """`if torch.isnan(loss): continue`, or with `backward` something else in its place."""
     play = Rehearsal()
@@ -72,6 +85,39 @@ def asked(values, *, backward=None):
             play.backward(value=value if value == value else backward, grads_finite=True)  # noqa: PLR0124
             play.stepped()
             play.stats(0.5)
+    return play.end()
+
+
+def accumulated(*, cleared):
+    """Two passes make a step, and the first breaks; `cleared`: by `p.grad = None`, which is not seen, and not used."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2)
+    for _ in range(8):
+        play.zero()
+        play.forward()
+        play.add(ROOT)
+        play.backward(value=0.5, grads_finite=False)
+        play.forward()
+        play.backward(value=0.5, grads_finite=cleared)
+        play.stepped()
+        play.stats(0.5, worst=None if cleared else 1)
+    return play.end()
+
+
+def engine(*, worst):
+    """An engine keeps the gradients where nobody sees them. It leaves some steps out, or, with `worst`, does not."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2)
+    for value in (0.5, 0.4, NAN, NAN, NAN, 0.4):
+        play.forward()
+        if value is NAN:
+            play.add(replace(ROOT, stage="forward", value=value))
+        play.add(Backward(step=play.step, at=line(22), value=value, root="MseLoss"))
+        if value is not NAN:
+            play.stepped()
+            play.stats(value, worst=worst if play.step == 3 else None)
     return play.end()
 
 
@@ -97,11 +143,14 @@ ROOT = NonFinite(
     watched=True,
 )
 THROWN = thrown(24, origin=ROOT)
+LEFT_OUT_BY_AN_ENGINE = engine(worst=None)
 COMES_AND_GOES = comes_and_goes()
 IN_ANOTHER_TRAINING = comes_and_goes(other=True)
 ASKED_AND_SKIPPED = asked([0.5] * 4 + [NAN] * 24)
 ASKED_AND_REPLACED = asked([0.5] * 4 + [NAN] * 8, backward=0.0)
+BY_HAND = by_hand([0.5] * 4 + [NAN] * 24)
 HEALTHY = [
+    by_hand([0.5, NAN, 0.5, 0.5] * 10),
     run(seen=True),
     run(mask=DATA, seen=True),  # missing values of the data
     run(mask=SOME, seen=True),  # masked rows whose gradients stay finite
@@ -110,5 +159,6 @@ HEALTHY = [
     thrown(5),
     asked([0.5] * 40),
     asked([0.5, NAN, 0.5, 0.5] * 10),  # a bad batch now and then
+    engine(worst=1),  # what was summed up is broken too: nothing was left out
     thrown(24, scaled=True),  # a gradient scaler that looks for its scale
 ]

@@ -14,6 +14,8 @@ def run(
     trained: bool = True,
     known: tuple[int, ...] = (),  # epochs in whose evaluation the operation is seen that makes it
     broken: tuple[int, ...] = (0, 1, 2),
+    counted: tuple[int, ...] = (),  # epochs whose evaluation is not reported
+    called: str = "",  # before or after the line: the model, without gradients
 ) -> list[Event]:
     play = Rehearsal()
     play.model("0.weight")
@@ -25,10 +27,14 @@ def run(
         if epoch in known:
             origin = NonFinite(step=play.step, at=line(31), stage="forward", value=None, op="div", sure=True)
             play.add(NonFiniteComputed(step=play.step, at=line(31), origin=origin))
+        if called == "before":
+            play.forward(grad=False, training=False)
         said = number if epoch in broken else "0.8"
         values = (("train_loss", "0.5", 0.5), (label, said, float(said)))
         play.add(LogLine(step=play.step, text=text, template=text, values=values))
-        if evaluated:
+        if called == "after":
+            play.forward(grad=False, training=False)
+        if evaluated and epoch not in counted:
             play.add(ended(play.step, trained))
     return play.end()
 
@@ -55,9 +61,16 @@ TEXT = "train loss # val loss #"
 EVENTS = run(TEXT, "val_loss", "nan")
 # A score, and numpy has warned once: it warns once about a line.
 SCORE = run("train loss # val auc #", "val_auc", "nan", known=(0,))
+# A score that is not called the evaluation's own.
+UNNAMED = run("loss # f1 #", "f1", "nan", known=(1,), broken=(1, 2), called="before")
 HEALTHY: list[list[Event]] = [
     run("train loss # val auc #", "val_auc", "nan", known=(0,), broken=(0, 2)),  # it comes and goes
+    run("train loss # val auc #", "val_auc", "nan", known=(0,), broken=(0, 2), counted=(1,)),
     run("train loss # val auc #", "val_auc", "0.5", known=(0, 1)),  # what was made did no harm
+    # Of the episodes that ended so far there is none; printed after an update, and another rollout follows.
+    run("score #", "score", "nan", known=(0,), called="before"),
+    run("score #", "score", "nan", known=(0,), broken=(1, 2), called="after"),
+    run("score #", "score", "nan", known=(0,), broken=(1, 2)),
     run(TEXT, "val_loss", "0.7"),
     run(TEXT, "val_loss", "nan", evaluated=False),  # not measured in this epoch
     run("train loss # best val loss #", "best_val_loss", "inf"),

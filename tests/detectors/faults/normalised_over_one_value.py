@@ -1,4 +1,6 @@
-from premortem.events import Event, LayerStats, Site, Softmaxed
+from dataclasses import replace
+
+from premortem.events import Event, LayerStats, Site, Softmaxed, StepStats
 
 AT = Site("train.py", 12, "forward")
 
@@ -40,12 +42,26 @@ def layer(
     )
 
 
+def one_component(gradient: float) -> list[Event]:
+    """A softmax over the single component of each sample, and what the gradients of the step are."""
+    return [
+        event
+        for step in range(8)
+        for event in (
+            replace(softmaxed(step), shape=(200, 1), dimension=1),
+            StepStats(step=step, optimizer=1, loss=1.0, grad_norm=gradient, worst=None),
+        )
+    ]
+
+
 EVENTS: list[Event] = [softmaxed(step) for step in range(4)]
 NORM: list[Event] = [layer(step) for step in range(6)]
+ONE_OUTPUT: list[Event] = one_component(0.0)  # a classifier with one output: nothing learns
 HEALTHY: list[list[Event]] = [
     [softmaxed(step, size=size) for step in range(8) for size in (1, 2, 3)],  # a memory that grows
     [softmaxed(step, line=step) for step in range(8)],
     [layer(step, high=1.0) for step in range(8)],
     [layer(step, spread=0.0) for step in range(8)],
+    one_component(0.3),  # a mixture of one component, beside others of more
     [layer(step, kind="Linear") for step in range(8)],  # zeros to begin with
 ]

@@ -23,11 +23,12 @@ def run(samples=60, batch_size=64, *, shuffle=True, steps=1, epochs=4):
     return [built, *passes]
 
 
-EVENTS = run()
+EVENTS = run(20)
 HEALTHY = [
     run(64),  # one batch on purpose
-    run(shuffle=False),
-    run(steps=0),  # an evaluation
-    run(epochs=2),
+    run(900, 1024),  # likewise, with the next round number
+    run(20, shuffle=False),
+    run(20, steps=0),  # an evaluation
+    run(20, epochs=2),
     run(1),  # one picture that is learnt by heart
 ]

@@ -8,4 +8,5 @@ def run(*alone: bool) -> list[Event]:
 
 
 EVENTS = run(True, True, True, True)
-HEALTHY: list[list[Event]] = [run(False, False, False), run(False, True, True, True, True), run(True, True)]
+BY_CHANCE_ALIKE = run(False, True, False, True, True)  # two draws agree in half of the cases
+HEALTHY: list[list[Event]] = [run(False, False, False), run(True, True), run(*[False] * 20, True, True, True)]

@@ -19,4 +19,5 @@ HEALTHY = [
     run(steps=50),
     run(root="MseLoss"),  # nothing but the reconstruction: it may take its time
     run(target=0.0),
+    run(spread=float("nan")),
 ]

@@ -4,14 +4,14 @@ from premortem.events import Event
 from tests.detectors.rehearsal import Rehearsal
 
 
-def run(rounds: int = 50, *, fresh: bool = False, moving: bool = True) -> list[Event]:
+def run(rounds: int = 50, *, fresh: bool = False, moving: bool = True, noise: bool = True) -> list[Event]:
     play = Rehearsal()
     play.model("0.weight", "2.weight", key=1, name="G", first=1)
     play.model("0.weight", "2.weight", key=2, name="D", first=11)
     play.optimizer(1, 2, key=1, at=10)
     play.optimizer(11, 12, key=2, at=11)
     for each in range(rounds):
-        play.forward(1, fingerprint=each if fresh else 7)
+        play.forward(1, fingerprint=each if fresh else 7, noise=noise)
         play.forward(2, fingerprint=100 + (each if moving else 0))
         play.forward(2, source=1, fingerprint=1000)
         play.backward(11, 12)
@@ -23,4 +23,9 @@ def run(rounds: int = 50, *, fresh: bool = False, moving: bool = True) -> list[E
 
 
 EVENTS = run()
-HEALTHY: list[list[Event]] = [run(fresh=True), run(moving=False), run(20)]
+HEALTHY: list[list[Event]] = [
+    run(fresh=True),
+    run(moving=False),
+    run(20),
+    run(noise=False),
+]  # the last: a graph, given whole

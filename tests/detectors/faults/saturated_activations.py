@@ -23,6 +23,19 @@ def run(*, share=lambda step: 0.9, loaded=False, hidden=True, scale=1.0):
     return play.end()
 
 
+def counted(*, sum_error=None):
+    """The likelihood of counts: a row of them weighs 40 times as much as one label."""
+    play = Rehearsal()
+    play.optimizer(1)
+    for _ in range(120):
+        play.zero()
+        play.forward()
+        play.loss(55.0, target_sum_error=sum_error)
+        play.backward()
+        play.stepped()
+    return play.end()
+
+
 EVENTS = run()
 HEALTHY = [
     run(share=lambda step: 0.1),
@@ -30,4 +43,5 @@ HEALTHY = [
     run(loaded=True),
     run(hidden=False),  # the output
     run(scale=300.0),  # the inputs are the cause
+    counted(sum_error=39.0),
 ]

@@ -25,9 +25,22 @@ def moved(after: float, position: int = 1) -> SchedulerStep:
 
 BY_CHANCE: list[Event] = [AGREES, moved(2 * RESUMED.rates[0])]
 
+# The file holds it at position 6, and it has no length that could be compared: its first move takes the rate away.
+HELD = replace(RESUMED, schedules=(ABSENT._replace(saved_position=6),))
+HELD_AND_MOVED: list[Event] = [HELD, moved(2 * RESUMED.rates[0])]
+
+# An optimizer whose schedule begins again (its counter is reset: nothing is said), and another one, whose schedule was replaced.
+ANOTHER: list[Event] = [
+    replace(AGREES, restored=False),
+    moved(2 * RESUMED.rates[0]),
+    replace(HELD, optimizer=RESUMED.optimizer + 1),
+]
+
 HEALTHY: list[list[Event]] = [
+    ANOTHER,
     [AGREES, moved(0.9 * RESUMED.rates[0])],
     [AGREES, moved(2 * RESUMED.rates[0], position=7)],
+    [HELD, moved(0.9 * RESUMED.rates[0])],
     [replace(RESUMED, schedules=(ABSENT._replace(rate=RESUMED.rates[0]),))],  # the offset is in the lambda
     [replace(RESUMED, schedules=(ABSENT._replace(kind="ExponentialLR"),))],
     [replace(RESUMED, schedules=(ABSENT._replace(position=6),))],

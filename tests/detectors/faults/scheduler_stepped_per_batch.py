@@ -1,5 +1,6 @@
 import math
 
+from premortem.events import FilesRead, Variable
 from tests.detectors.rehearsal import Rehearsal
 
 
@@ -11,8 +12,11 @@ def cosine(position):
     return 0.0005 * (1 + math.cos(math.pi * position / 60))
 
 
-def run(kind, rate, *, per_batch, horizon=None, **facts):
+def run(kind, rate, *, per_batch, horizon=None, setting=None, **facts):
     play = Rehearsal()
+    if setting is not None:
+        said = Variable(setting, "12", "/home/user/run.yaml", 9)
+        play.add(FilesRead(step=0, at=None, files=(), settings=(said,)))
     play.optimizer(1, 2)
     play.schedule(kind, horizon, **facts)
     calls = 0
@@ -30,4 +34,8 @@ HEALTHY = [
     run("StepLR", staircase, per_batch=False, options={"step_size": 3.0, "gamma": 0.1}),
     run("CosineAnnealingLR", cosine, per_batch=True, horizon=60),  # as long as all batches together
     run("OneCycleLR", cosine, per_batch=True, horizon=60),
+    run(
+        "LambdaLR", staircase, per_batch=True, setting="schedule.decay_steps"
+    ),  # too short, which is another mistake
 ]
+OF_EPOCHS = run("LambdaLR", staircase, per_batch=True, setting="schedule.epochs")

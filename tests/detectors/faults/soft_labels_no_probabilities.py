@@ -16,6 +16,7 @@ def run(*, steps=4, **facts):
 SCORES = {"target_min": -3.2, "target_max": 4.1, "target_sum_error": 2.2}
 
 EVENTS = run(**SCORES)
+COUNTS = run(target_min=0.0, target_max=6.0, target_sum_error=39.0)
 HEALTHY = [
     run(target_min=0.01, target_max=0.9, target_sum_error=1e-7),
     run(target_min=0.0, target_max=1.0, target_sum_error=0.0),

@@ -4,14 +4,25 @@ from tests.detectors.rehearsal import Rehearsal
 ONE = (0.0, 1.0)
 
 
-def run(*, inputs=ONE, targets=ONE, outputs=(0.0, 0.9), loss=5.0, rounds=3, samples=32, lows=(-2.0, None)):
+def run(
+    *,
+    inputs=ONE,
+    targets=ONE,
+    outputs=(0.0, 0.9),
+    loss=5.0,
+    rounds=3,
+    samples=32,
+    lows=(-2.0, None),
+    bursts=1.0,
+):
     """Trained on inputs and targets of mean 0 and deviation 1; the arguments are those of the evaluations."""
     play = Rehearsal()
     play.optimizer(1, 2)
     for number in range(1, rounds + 1):
-        for _ in range(4):
+        for at in range(4):
             play.zero()
-            play.forward(input_mean=0.0, input_std=1.0, input_min=lows[0], samples=samples)
+            width = bursts if at else 1.0  # of batches with a rare sample in them
+            play.forward(input_mean=0.0, input_std=width, input_min=lows[0], samples=samples)
             play.loss(0.5, fn="mse_loss", target_mean=0.0, target_std=1.0, input_mean=0.0, input_std=0.9)
             play.backward()
             play.stepped()
@@ -84,6 +95,7 @@ RAW_TARGETS = run(targets=(300.0, 80.0), loss=9e4)
 NOT_NORMALISED = run(inputs=(0.45, 0.25), lows=(-2.0, 0.0))
 LITTLE_SPREAD = run(inputs=(0.47, 0.06))
 HEALTHY = [
+    run(bursts=17.0),  # one batch in four is as those of the evaluation
     restored(inputs=ONE),
     restored(loaded=False),  # another model of the same kind
     restored(shapes=6),

@@ -33,6 +33,16 @@ FLAT = run(steps=160, weighed=[NOTHING])
 JUDGED_BY_OTHERS = run(
     weighed=[{**PLENTY, "information": 70.0}, {**EVALUATION, "information": 0.4, "pairs": 300}]
 )
+AGAIN = {
+    "training": True,
+    "pairs": 400,
+    "information": -1.0,
+    "repeats": 200,
+    "agreed": 0.26,
+    "by_chance": 0.25,
+}
+TORN_APART = run(steps=60, weighed=[AGAIN])
+CLICKS = run(steps=60, weighed=[{**AGAIN, "agreed": 0.6, "by_chance": 0.58}])
 BY_HEART = run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.25, 0.27, 0.24, 0.26))
 HEALTHY = [
     run(weighed=[PLENTY, EVALUATION]),
@@ -52,4 +62,7 @@ HEALTHY = [
     run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.4, 0.6, 0.7, 0.8)),
     run(weighed=[{**NOTHING, "pairs": 100}, EVALUATION]),
     run(weighed=[{**SHIFTED, "shifted_information": 4.0}]),
+    run(
+        steps=60, fall=0.25, weighed=[AGAIN]
+    ),  # each letter has many next ones, and the network learns how frequent they are
 ]

@@ -2,8 +2,8 @@ from premortem.events import NonFinite
 from tests.detectors.rehearsal import Rehearsal
 
 
-def run(*, mean=2000.0, spread=300.0, reached=0.05, steps=110, broken=0):
-    """The predictions come to `reached` times the mean of the targets."""
+def run(*, mean=2000.0, spread=300.0, reached=0.05, steps=110, broken=0, far_out=()):
+    """The predictions come to `reached` times the mean of the targets; `far_out`: steps with a sample far from all others."""
     play = Rehearsal()
     play.optimizer(1, 2)
     for step in range(steps):
@@ -17,7 +17,7 @@ def run(*, mean=2000.0, spread=300.0, reached=0.05, steps=110, broken=0):
             target_shape=(32, 1),
             input_mean=output,
             target_mean=mean,
-            target_std=spread,
+            target_std=3000.0 if step in far_out else spread,
         )
         play.backward()
         play.stepped()
@@ -38,4 +38,5 @@ HEALTHY = [
     run(mean=20.0, spread=300.0),  # on both sides of 0
     run(steps=50),
     run(mean=0.1, spread=1.0, steps=4, broken=3),
+    run(mean=0.1, spread=1.0, steps=8, broken=3, far_out=(5,)),
 ]

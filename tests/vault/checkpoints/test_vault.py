@@ -14,7 +14,7 @@ from torch import nn
 
 import premortem
 from premortem.errors import UsageError, VaultError
-from premortem.vault import store
+from premortem.vault import rank_shares, store
 from premortem.vault.manifest import Manifest
 from premortem.vault.report import ResumeRefused
 from tests import starting
@@ -54,6 +54,18 @@ def test_saving_changes_nothing_in_the_training(tmp_path):
         watched.run(0, 20, lambda step: vault.save(step, **watched.pieces))
     assert watched.losses == alone.losses
     assert all(torch.equal(a, b) for a, b in zip(alone.bits(), watched.bits(), strict=True))
+
+
+def test_a_new_model_is_looked_at_though_it_has_the_id_of_one_that_is_gone(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(rank_shares, "check", lambda given, **_: asked.extend(given))
+    with vault_at(tmp_path, asynchronous=False) as vault:
+        for step in range(12):
+            saved(vault, step, nn.Linear(2, 2))
+        model = nn.Linear(2, 2)
+        for step in range(12, 15):
+            saved(vault, step, model)
+    assert len(asked) == 13
 
 
 def test_what_is_trained_on_during_an_asynchronous_save_is_not_in_it(tmp_path):

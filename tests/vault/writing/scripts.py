@@ -131,11 +131,12 @@ FOREVER = (
     TRAIN
     + """
 number = 0
-print("ready", flush=True)
 while True:
     epoch(1)
     number += 1
     torch.save({"model": model.state_dict(), "pad": torch.full((1 << 20,), float(number))}, "last.pt")
+    if number == 1:
+        print("ready", flush=True)
 """
 )
 

@@ -55,6 +55,8 @@ def test_sessions_tell_when_they_end():
     for word in ("slurm", "kaggle", "colab", "auto"):
         with pytest.raises(UsageError, match=word):
             deadline.parse(word, environ={})
+    with pytest.raises(UsageError, match=r"SLURM_JOB_END_TIME is not set\); give a time, such as 9h"):
+        deadline.parse("slurm", environ={"SLURM_JOB_ID": "7"})
 
 
 @pytest.fixture

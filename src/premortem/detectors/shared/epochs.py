@@ -6,11 +6,59 @@ with the number of the epoch, or evaluates at the end of each.
 
 import math
 from bisect import bisect_right
+from collections.abc import Iterator
 
+from premortem.detectors.base import THRICE
 from premortem.detectors.shared.facts import Fact
 from premortem.detectors.shared.printed import MOST_KINDS
 from premortem.events import EpochEnded, EpochStarted, EvaluationEnded, Event, LogLine
 from premortem.metric_words import EPOCHS
+
+# Evaluations that may have come unreported between two: looks are paid with about a hundredth of a run's time (`probes/rest.py`).
+_UNREPORTED = 100
+
+
+class Ends:
+    """Steps in ascending order, as runs of one distance each: a million epochs of one length are one run."""
+
+    def __init__(self) -> None:
+        self._runs: list[range] = []
+        self._firsts: list[int] = []  # of each run its first step, and how many steps are in those before it
+        self._before: list[int] = []
+
+    def __len__(self) -> int:
+        return self._before[-1] + len(self._runs[-1]) if self._runs else 0
+
+    def __iter__(self) -> Iterator[int]:
+        return (step for run in self._runs for step in run)
+
+    def last(self) -> int:
+        return self._runs[-1][-1] if self._runs else 0
+
+    def append(self, step: int) -> None:
+        """Two loaders that are read side by side, or two evaluations in a row, end one epoch."""
+        self.extend(range(step, step + 1) if step > self.last() else range(0))
+
+    def extend(self, steps: range) -> None:
+        """Steps behind the last one."""
+        if not steps:
+            return
+        run = self._runs[-1] if self._runs else range(0)
+        gap = run.step if len(run) > 1 else steps[0] - run[0] if run else 0
+        if run and steps[0] - run[-1] == gap and (len(steps) == 1 or steps.step == gap):
+            self._runs[-1] = range(run[0], steps[-1] + 1, gap)
+            return
+        self._before.append(len(self))
+        self._firsts.append(steps[0])
+        self._runs.append(steps)
+
+    def up_to(self, step: int) -> int:
+        """How many there are."""
+        at = bisect_right(self._firsts, step) - 1
+        if at < 0:
+            return 0
+        run = self._runs[at]
+        return self._before[at] + min(len(run), (step - run[0]) // run.step + 1)
 
 
 class Counter:
@@ -18,7 +66,7 @@ class Counter:
 
     def __init__(self, named: bool) -> None:
         self.named = named
-        self.ends: list[int] = []
+        self.ends = Ends()
         self._value: int | None = None
         self._step = 0
 
@@ -28,13 +76,13 @@ class Counter:
             return
         self._value, self._step = value, step
         if last is None or value < last:  # the first line, or another fold
-            append(self.ends, step)
+            self.ends.append(step)
         elif value == last + 1 or self.named:
             epochs = value - last
             for i in range(1, epochs + 1):
-                append(self.ends, began + (step - began) * i // epochs)
+                self.ends.append(began + (step - began) * i // epochs)
         else:
-            self.ends.clear()
+            self.ends = Ends()
 
 
 class Epochs(Fact):
@@ -44,8 +92,9 @@ class Epochs(Fact):
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}  # loader -> step at which the pass that is going on began
-        self._passes: list[int] = []  # passes with training in them
-        self._evaluations: list[int] = []
+        self._passes = Ends()  # passes with training in them
+        self._evaluations = Ends()
+        self._usual = 0  # steps between two evaluations: the first three were so far apart
         self._counters: dict[str, Counter] = {}  # of each kind of printed line
         self.planned: int | None = None  # the 20 of "epoch 3/20"
 
@@ -56,14 +105,26 @@ class Epochs(Fact):
         elif isinstance(event, EpochEnded):
             self._pass_over(event.loader, event.step)
         elif isinstance(event, EvaluationEnded):
-            append(self._evaluations, event.step)
+            self._evaluated(event.step)
         elif isinstance(event, LogLine):
             self._printed(event)
+
+    def _evaluated(self, step: int) -> None:
+        """In a long run not all are reported: one that comes after several times the usual distance had others before it. Two
+        that came one step apart are no habit: an agent calls its model now and then."""
+        ends, usual = self._evaluations, self._usual
+        last = ends.last()
+        if usual and last < step <= last + _UNREPORTED * usual and not (step - last) % usual:
+            ends.extend(range(last + usual, step, usual))
+        ends.append(step)
+        if len(ends) == THRICE and not usual:
+            first, second, third = ends
+            self._usual = second - first if second - first == third - second else 0
 
     def _pass_over(self, loader: int, step: int) -> None:
         began = self._open.pop(loader, None)
         if began is not None and step > began:
-            append(self._passes, step)
+            self._passes.append(step)
 
     def _printed(self, event: LogLine) -> None:
         named = [i for i, (label, _, _) in enumerate(event.values) if label in EPOCHS]
@@ -79,11 +140,11 @@ class Epochs(Fact):
         if named and rest and rest[0][0] == "of" and value <= rest[0][2] < 1e6:
             self.planned = int(rest[0][2])
 
-    def ends(self) -> list[int]:
+    def ends(self) -> Ends:
         """Steps at which epochs ended, by the best evidence there is; may be empty."""
         if len(self._passes) >= 2:
             return self._passes
-        counted = max((counter.ends for counter in self._counters.values()), key=len, default=[])
+        counted = max((counter.ends for counter in self._counters.values()), key=len, default=Ends())
         if len(counted) >= 2:
             return counted
         return self._evaluations if len(self._evaluations) >= 2 else self._passes
@@ -96,10 +157,4 @@ class Epochs(Fact):
     def between(self, first: int, last: int) -> int:
         """Epochs that ended after step `first`, up to step `last`."""
         ends = self.ends()
-        return bisect_right(ends, last) - bisect_right(ends, first)
-
-
-def append(steps: list[int], step: int) -> None:
-    """Two loaders that are read side by side, or two evaluations in a row, end one epoch."""
-    if step and (not steps or step > steps[-1]):
-        steps.append(step)
+        return ends.up_to(last) - ends.up_to(first)

@@ -34,6 +34,8 @@ class Schedule:
     backwards_before: int = 0  # it was built
     stepped: bool = False  # it was called, or belongs to another one
     trained: int = 0  # steps of its optimizer since it was built
+    rested: int = 0  # ... of which the last ones are in no event
+    unheard: int = 0  # calls between those: the loop called as it had done before
     rates: tuple[float, ...] = ()  # at the last of them
     moved: bool = False  # the rate changed between two of them
     rewritten: int = 0  # steps before which the script set the rate itself
@@ -135,12 +137,16 @@ class Schedules(Fact):
             self.of.setdefault(event.scheduler, Schedule(event.kind, event.optimizer)).step(event)
 
     def _ended(self, event: RunEnded) -> None:
-        """The last steps of a run that rests are in no event. Of a single optimizer it is known how many there were."""
+        """The last steps of a run that rests are in no event. Of a single optimizer it is known how many there were, and a run
+        rests only for as long as its schedulers are called as before."""
         if len(self._stepped) == 1:
             ((optimizer, last),) = self._stepped.items()
             for schedule in self.of.values():
                 if schedule.optimizer == optimizer:
-                    schedule.trained += max(0, event.step - last)
+                    schedule.rested = max(0, event.step - last)
+                    schedule.trained += schedule.rested
+                    schedule.unheard = schedule.rested // schedule.gap if schedule.gap else 0
+                    schedule.calls += schedule.unheard
 
     def _trained(self, event: OptimizerStep) -> None:
         self._stepped[event.optimizer] = event.step

@@ -31,10 +31,11 @@ from premortem.changes.reach import Around
 from premortem.fit.speed import breaks
 from premortem.fit.speed.agenda import Turn
 from premortem.fit.speed.batches import Batches
-from premortem.fit.speed.machine import chance_now, peak, restore_chance, synchronize
+from premortem.fit.speed.machine import peak, synchronize
 from premortem.fit.speed.numerics import Seen, sketch
 from premortem.fit.speed.scene import Scene, TurnReach
 from premortem.points import Subscriptions, after_optimizer_steps, before_optimizer_steps
+from premortem.tensors import generators
 
 
 class Finished(SystemExit):
@@ -146,11 +147,11 @@ class Stage:
         if id(root) in self._explained or not torch.is_grad_enabled():
             return
         self._explained.add(id(root))
-        chance = chance_now()
+        chance = generators.now()
         inner = getattr(root, "_orig_mod", root)  # of a model that the script has compiled
         self.errors_hidden |= breaks.hide_errors(hide=False)
         graphs, found, error = breaks.graph_breaks(inner._call_impl, args, kwargs)
-        restore_chance(chance)
+        chance.put_back()
         breaks.forget()
         self.graphs += graphs
         self.breaks += found
@@ -281,8 +282,8 @@ class Stage:
         if turn.chance not in self._chances:
             if self._chances:
                 torch.manual_seed(turn.chance)
-            self._chances[turn.chance] = chance_now()
-        restore_chance(self._chances[turn.chance])
+            self._chances[turn.chance] = generators.now()
+        self._chances[turn.chance].put_back()
         held = [p for o in self.scene.optimizers for group in o.param_groups for p in group["params"]]
         with torch.no_grad():
             if self._weights:

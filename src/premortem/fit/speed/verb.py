@@ -16,8 +16,7 @@ NOTHING_MEASURED = 1
 
 
 def run(options: argparse.Namespace, command: Command) -> int:
-    if not command.target:
-        raise UsageError("which script? premortem fit --speed train.py")
+    command.needs_a_script("fit --speed")
     if options.steps is not None and options.steps < 1:
         raise UsageError(f"`--steps {options.steps}` is not a number of steps")
     only = [name.strip() for names in options.only or () for name in names.split(",") if name.strip()]

@@ -4,10 +4,6 @@ from premortem.cards import units_in
 from premortem.lint.rule import ConfigRule, Rule
 
 # Both kinds are abstract, and are only compared with.
-_RULES = units_in(__name__, __path__, Rule)  # type: ignore[type-abstract]
-_CONFIG_RULES = units_in(__name__, __path__, ConfigRule)  # type: ignore[type-abstract]
-ALL: tuple[type[Rule | ConfigRule], ...] = tuple(
-    sorted((*_RULES, *_CONFIG_RULES), key=lambda rule: rule.card.code)
-)
+ALL: tuple[type[Rule | ConfigRule], ...] = units_in(__name__, __path__, (Rule, ConfigRule))
 
 __all__ = ["ALL", "ConfigRule", "Rule"]

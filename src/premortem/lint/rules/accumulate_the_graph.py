@@ -3,12 +3,14 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint import meters
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     Backward,
     backwards,
     backwards_in,
+    by_loop,
     inside,
     is_epochs,
     is_loader,
@@ -22,7 +24,7 @@ from premortem.lint.words_used import mentions
 NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())
 
 KEEPS_GRAPH = frozenset("sum mean cpu clone float double cuda squeeze".split())
-STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
+STEPS = pattern(r"step|iter|batch", re.IGNORECASE)
 DEPTH = 3  # sums of sums that a loss is followed through
 
 
@@ -197,12 +199,7 @@ def _went_backward(source: Source, function: Function, value: ast.expr) -> bool:
 
 @once_per_file
 def _backwards_of(source: Source) -> dict[Loop, list[Backward]]:
-    """The backward passes of each loop, of its inner loops too."""
-    found: dict[Loop, list[Backward]] = {}
-    for one in backwards(source):
-        for loop in source.loops_around(one.call):
-            found.setdefault(loop, []).append(one)
-    return found
+    return by_loop(source, backwards(source))
 
 
 def _names(source: Source, loss: ast.expr) -> set[str]:

@@ -1,7 +1,7 @@
 import ast
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import CLIPPING, CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
@@ -9,7 +9,7 @@ from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 # A function that clips and does one of these is more than a helper that clips.
-DOES_MORE = re.compile(r"unscale|backward\(|step\(")
+DOES_MORE = pattern(r"unscale|backward\(|step\(")
 
 
 class AmpClipBeforeUnscale(Rule):
@@ -33,7 +33,7 @@ class AmpClipBeforeUnscale(Rule):
     """
 
     card = Card("PM530", "amp-clip-before-unscale", "clipping", Severity.ERROR)
-    needs = (b"clip_grad_", b".scale(", b".backward(")
+    needs = (b".backward(", b".scale(", b"clip_grad_")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         scaled = [one for one in backwards(source) if one.scaler and enabled(source, one.scaler)]

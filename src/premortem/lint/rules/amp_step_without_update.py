@@ -30,7 +30,7 @@ class AmpStepWithoutUpdate(Rule):
     """
 
     card = Card("PM531", "amp-step-without-update", "update-order", Severity.ERROR)
-    needs = (b".scale(", b".backward(", b".step(")
+    needs = (b".backward(", b".step(", b".scale(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         scaling = {one.scaler.rpartition(".")[2] for one in backwards(source) if one.scaler}

@@ -57,8 +57,10 @@ class ArgumentForAnotherParameter(Rule):
 
 
 def parameters(use: Use) -> list[str]:
-    """By their places, where all that the name may stand for agree on them."""
-    newest = use.pin.newest or use.pin.minors[-1]
+    """By their places, where all that the name may stand for agree on them; [] for a release that is not known."""
+    newest = use.pin.newest
+    if newest is None:
+        return []
     known = {tuple(word for word in one.keywords(newest) if word != "self") for one in use.symbols}
     return list(known.pop()) if len(known) == 1 else []
 

@@ -1,13 +1,13 @@
 import ast
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import Backward, backwards, is_test, without_grad
 from premortem.lint.words_used import mentions
 
 # Somewhere gradients are switched on again: by hand, or by a condition.
-SWITCHED_ON = re.compile(r"^enable_grad$|^set_grad_enabled\(")
+SWITCHED_ON = pattern(r"^enable_grad$|^set_grad_enabled\(")
 
 
 class BackwardInNoGrad(Rule):

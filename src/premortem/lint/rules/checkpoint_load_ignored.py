@@ -6,6 +6,8 @@ from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import inside, names_in
 from premortem.lint.tree import argument, constant, dotted, is_broad, last_name, receiver
 
+_LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+
 
 class CheckpointLoadIgnored(Rule):
     """A checkpoint that fails to load is ignored, and the run goes on with other weights.
@@ -63,7 +65,7 @@ class CheckpointLoadIgnored(Rule):
                         "without a word",
                         remedy="Let it fail, or print the missing and unexpected keys that this load returns.",
                     )
-                elif is_broad(handler) and all(_does_nothing(one) for one in handler.body):
+                elif is_broad(handler) and all(_does_nothing(source, one, loads) for one in handler.body):
                     yield self.report(
                         source,
                         handler,
@@ -219,11 +221,27 @@ def _only_key(state: ast.expr | None) -> ast.expr | None:
     return None
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
+def _does_nothing(source: Source, statement: ast.stmt, loads: list[ast.Call]) -> bool:
     if isinstance(statement, (ast.Pass, ast.Continue, ast.Import, ast.ImportFrom)):
         return True
-    if isinstance(statement, ast.Assign):
-        return constant(statement.value) is not None and not isinstance(constant(statement.value), bool)
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+        noted = statement.value.value is None or isinstance(statement.value.value, bool)
+        return not noted or all(_is_only_a_note(source, one, loads) for one in statement.targets)
     return isinstance(statement, ast.Expr) and (
         is_logging(statement.value) or isinstance(statement.value, ast.Constant)
     )
+
+
+def _is_only_a_note(source: Source, target: ast.expr, loads: list[ast.Call]) -> bool:
+    """`self.loaded = False`, where nothing in the file leaves because of it; not the model that was to be loaded."""
+    name = dotted(target)
+    last = last_name(target)
+    if not isinstance(target, ast.Attribute) or not name or name in {dotted(receiver(one)) for one in loads}:
+        return False
+    for test in source.nodes(ast.If):
+        if any(isinstance(one, ast.Attribute) and one.attr == last for one in source.within(test.test)):
+            if any(isinstance(one, _LEAVES) for one in source.within(test)) or any(
+                isinstance(one, ast.Call) and "exit" in last_name(one) for one in source.within(test)
+            ):
+                return False
+    return True

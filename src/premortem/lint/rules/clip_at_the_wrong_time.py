@@ -37,7 +37,7 @@ class ClipAtTheWrongTime(Rule):
     """
 
     card = Card("PM550", "clip-at-the-wrong-time", "clipping", Severity.ERROR)
-    needs = (b"clip_grad_", b".backward(", b".step(")
+    needs = (b".backward(", b".step(", b"clip_grad_")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         yield from self._used_up(source)

@@ -1,16 +1,16 @@
 import difflib
-import re
 from collections.abc import Iterator
 
 from premortem.lint import signatures
 from premortem.lint.names import public
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Config, ConfigRule, Diagnostic, Entry, Facts, Severity
 from premortem.lint.target import UNKNOWN, Pin
 
 TARGET = "_target_"
 # Hydra's own keys: they do not reach what is called.
 RESERVED = frozenset("_target_ _partial_ _recursive_ _convert_ _args_ _name_ defaults".split())
-WANTED = re.compile(
+WANTED = pattern(
     rb"_target_[\"']?\s*:\s*[\"']?(torch|torchvision|torchaudio|lightning|pytorch_lightning|transformers|accelerate)\."
 )
 

@@ -1,9 +1,9 @@
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Config, ConfigRule, Diagnostic, Entry, Facts, Severity
 
-_WANTED = re.compile(
+_WANTED = pattern(
     rb"\b(?:fp16|bf16|load_best_model_at_end|persistent_workers|prefetch_factor|dataloader_prefetch_factor)\b"
 )
 _TRUE = frozenset(("true", "True", "TRUE", "yes", "on"))

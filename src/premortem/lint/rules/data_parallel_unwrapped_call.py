@@ -13,6 +13,7 @@ from premortem.lint.training import (
     without_grad,
 )
 from premortem.lint.tree import Loop, dotted, given, last_name, receiver
+from premortem.lint.words_used import words
 from premortem.lint.wrapped import DISTRIBUTED, PARALLEL, lost_methods
 
 
@@ -177,7 +178,7 @@ def _feeds(source: Source, loop: Loop, call: ast.Call, loss: ast.expr) -> bool:
             continue
         value = statement.value
         held = call is value or inside(source, call, value)
-        if (held or names_in(source, value) & reached) and "detach" not in source.text(value):
+        if (held or names_in(source, value) & reached) and "detach" not in words(source, value):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             reached |= {name for target in targets for name in names_in(source, target)}
     return bool(names_in(source, loss) & (reached - {"self"}))

@@ -3,14 +3,18 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.handlers import words
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import backwards, backwards_in
 from premortem.lint.tree import Function, argument, constant, dotted, last_name, receiver
+from premortem.lint.words_used import mentions
 
+_LABELS = pattern(r"target|label")
+_HAS = pattern(r"has_")
 _MAKERS = frozenset(
     "torch.tensor torch.zeros torch.ones torch.full torch.Tensor torch.FloatTensor torch.zeros_like".split()
 )
-_LOSS_FUNCTION = re.compile(r"loss|criterion|(?:training|train|forward)_step$", re.IGNORECASE)
+_LOSS_FUNCTION = pattern(r"loss|criterion|(?:training|train|forward)_step$", re.IGNORECASE)
 _MOVES = frozenset("to cuda cpu float half double type requires_grad_ squeeze mean sum".split())
 
 
@@ -65,9 +69,21 @@ def _has_no_labels(source: Source, call: ast.Call) -> bool:
     """`if labels is None`, `if "target" in sample`: nothing is learned there, so nothing goes backward."""
     return any(
         isinstance(above, ast.If)
-        and re.search(r"target|label", source.text(above.test))
-        and re.search(r"\bin\b|\bNone\b|has_", source.text(above.test))
+        and mentions(source, above.test, _LABELS)
+        and (mentions(source, above.test, _HAS) or _asks_for_presence(source, above.test))
         for above in source.ancestors(call)
+    )
+
+
+def _asks_for_presence(source: Source, test: ast.expr) -> bool:
+    """`x is None`, `"x" in sample`."""
+    return any(
+        isinstance(node, ast.Compare)
+        and (
+            any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
+            or any(isinstance(one, ast.Constant) and one.value is None for one in node.comparators)
+        )
+        for node in (test, *source.within(test))
     )
 
 

@@ -1,10 +1,11 @@
 import ast
-import re
 from collections.abc import Iterator
 
 from premortem.lint.names import LOCAL
+from premortem.lint.patterns import pattern
 from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.training import is_test
 from premortem.lint.tree import TRIES, dotted, last_name
 from premortem.settings.comments import comments
 
@@ -26,7 +27,7 @@ MODULE_ATTRIBUTES = frozenset(
 IN_PLACE = frozenset(("inplace", "out"))
 # Things with these names are tensors where what `.to()` gives of them is used elsewhere. Not `batch` and `inputs`: the
 # batches of Hugging Face are moved in place.
-TENSOR_WORDS = re.compile(
+TENSOR_WORDS = pattern(
     r"(?:^|[._])(?:latents?|noise|images?|masks?|labels?|targets?|embeddings?|logits|tokens?|weights?)$"
 )
 # Around these, a call is made to see whether it fails or how long it takes.
@@ -34,7 +35,7 @@ TRIALS = ("raises", "warns", "profile", "timer", "benchmark", "suppress", "mode"
 
 
 # How editors mark the cells of a script.
-CELLS = re.compile(rb"(?m)^(?:# %%|#####)")
+CELLS = pattern(rb"(?m)^(?:# %%|#####)")
 
 
 class DroppedTensorResult(Rule):
@@ -47,6 +48,7 @@ class DroppedTensorResult(Rule):
     ## Usual causes
     - modules are moved in place (`model.to(device)`), tensors are not
     - the underscore of the in-place form is missing: `clamp_`, `squeeze_`, `masked_fill_`
+    - `==` in the place of `=`
 
     ## What to do
     Assign the result: `x = x.to(device)`.
@@ -64,6 +66,8 @@ class DroppedTensorResult(Rule):
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.expressions:
             call = statement.value
+            if isinstance(call, ast.Compare):
+                yield from self._compared(source, statement, call)
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
                 continue
             method = call.func.attr
@@ -87,6 +91,29 @@ class DroppedTensorResult(Rule):
                 # What follows was written for the tensor as it was: it may now see another shape or device.
                 fix=Fix((source.insert_before(statement, f"{text} = "),), safe=False),
             )
+
+    def _compared(self, source: Source, statement: ast.Expr, test: ast.Compare) -> Iterator[Diagnostic]:
+        """`mask == label` as a statement: nothing looks at the answer, and `mask` stays as it was."""
+        text = source.text(test.left)
+        if not isinstance(test.left, (ast.Name, ast.Attribute, ast.Subscript)) or len(test.ops) > 1:
+            return
+        if not isinstance(test.ops[0], ast.Eq) or not source.names.imports("torch"):
+            return
+        # Outside of functions people try things, and in a `with` a comparison can be a way to say something.
+        if (
+            source.function(statement) is None
+            or is_test(source, statement)
+            or self.is_tried(source, statement)
+        ):
+            return
+        if any(isinstance(above, (ast.With, ast.AsyncWith)) for above in source.ancestors(statement)):
+            return
+        yield self.report(
+            source,
+            statement,
+            f"this compares `{text}` and drops the answer: `{text}` stays as it was",
+            remedy=f"Write `{text} = {source.text(test.comparators[0])}` if that was meant, or take the line out.",
+        )
 
     def _is_tensor(self, source: Source, target: ast.expr, method: str) -> bool:
         if isinstance(target, ast.Subscript) and self._is_guarded(source, target):

@@ -1,7 +1,7 @@
 import ast
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import is_test
@@ -11,7 +11,7 @@ from premortem.lint.words_used import mentions
 WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used
 KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")
 # Words of a file that takes its results elsewhere, or throws them away on purpose.
-TAKEN = re.compile(
+TAKEN = pattern(
     r"^shutil$|^replace\(|^rename\(|upload|^wandb$|[Aa]rtifact|log_model|push_to_hub|^download\(|gsutil|boto3"
     r"|rsync|^copy\(|^mount\(|TemporaryDirectory|NamedTemporaryFile|make_archive|zipfile|FileLink"
 )

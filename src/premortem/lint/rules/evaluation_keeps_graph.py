@@ -2,13 +2,14 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.rules.evaluation_without_no_grad import EvaluationWithoutNoGrad
 from premortem.lint.training import is_model
 from premortem.lint.tree import Loop, dotted, last_name, receiver
 
 # What comes out of these carries no graph.
-LOSSES = re.compile(r"loss|criteri|entropy", re.IGNORECASE)
+LOSSES = pattern(r"loss|criteri|entropy", re.IGNORECASE)
 NUMBERS = frozenset("item float int detach numpy tolist argmax max topk eq sum_item round".split())
 
 

@@ -1,18 +1,24 @@
 import ast
-import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
+from premortem.lint.fates import spent
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.source import once_per_file
 from premortem.lint.training import (
+    bound_in,
     calls_in,
+    helpers,
     is_loader,
     is_model,
     is_test,
     iterated,
+    names_in,
     not_entered,
     one_cell,
+    sounds_like_model,
     switches_off,
     without_grad,
 )
@@ -24,29 +30,30 @@ from premortem.lint.tree import (
     constant,
     dotted,
     given,
+    in_order,
     last_name,
     parameters,
     receiver,
 )
 from premortem.lint.words_used import mentions
 
-EVALUATES = re.compile(
+EVALUATES = pattern(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"
     r"(?:_|\d|$)"
 )
-NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|build|get_|make")
+NOT_EVALUATION = pattern(r"train|attack|adversarial|explain|saliency|load|collate|build|get_|make")
 # Work that needs gradients, or says how it does without.
-GRADIENTS = re.compile(
+GRADIENTS = pattern(
     r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^(?:jacobian|hessian|jvp|vjp|hvp)\(|"
     r"^grads?(?:_|\(|$)|(?<!no)(?<!zero)_grads?(?:_|\(|$)|gradient"
 )
 SWITCHES = "no_grad inference_mode enable_grad set_grad_enabled backward grad requires_grad_".split()
-EVALUATION_DATA = re.compile(r"val|test|eval|dev")
-TRAINS = re.compile(r"^(?:zero_grad|backward|fit)\($|optimi[sz]er")
+EVALUATION_DATA = pattern(r"val|test|eval|dev")
+TRAINS = pattern(r"^(?:zero_grad|backward|fit)\($|optimi[sz]er")
 # Parts of a model that are run like the model itself.
-PARTS = re.compile(r"^(?:forward\w*|features|(?:\w+_)?(?:encoder|decoder|backbone))$")
-STEP = re.compile(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)")
-_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+PARTS = pattern(r"^(?:forward\w*|features|(?:\w+_)?(?:encoder|decoder|backbone))$")
+STEP = pattern(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)")
+_CAPITAL = pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 
 
@@ -66,6 +73,7 @@ class EvaluationWithoutNoGrad(Rule):
 
     ## When it stays silent
     When gradients are used in the function, when a caller switches them off, after `model.freeze()`, and in tests. A bare `torch.no_grad()` switches nothing off.
+    A loop over a loader that is not called an evaluation counts where all that is made of the model's output are numbers.
     A loop over something else than a loader (files, frames, steps of an environment) counts only where a model was
     switched to evaluation and nothing around the loop trains.
     """
@@ -94,20 +102,25 @@ class EvaluationWithoutNoGrad(Rule):
     def _found(cls, source: Source, project: Facts) -> Iterator[tuple[ast.expr, str]]:
         if not source.names.imports("torch") or _off_for_good(source):
             return
+        reported: set[ast.AST] = set()
         for function in source.functions:
+            if not _is_evaluation(_spelt(function.name)):
+                continue
             for over, model in evaluation_loops(source, function):
                 if _takes_gradients(source, function) or frozen(source, function, model):
                     break
                 if cls._guarded(source, function, project):
                     break
+                reported.add(function)
                 yield over, f"`{function.name}` runs `{model}`"
                 break
         for call, model, function in evaluation_steps(source):
             if not cls._guarded(source, function, project):
                 yield call, f"`{function.name}` runs `{model}`"
         for loop, model, flag in told_to_evaluate(source):
-            told = source.function(loop)
-            if told is not None and not cls._guarded(source, told, project):
+            owner = source.function(loop)
+            if owner is not None and not cls._guarded(source, owner, project):
+                reported.add(owner)
                 yield loop.iter, f"where `{flag}` turns training off, this runs `{model}`"
         seen: set[Loop] = set()
         for inline, model in inline_loops(source):
@@ -118,6 +131,15 @@ class EvaluationWithoutNoGrad(Rule):
             seen.add(inline)
             if around is None or not cls._guarded(source, around, project):
                 yield _head(inline), f"this evaluation runs `{model}`"
+        for spending, model in spending_loops(source):
+            owner = source.function(spending)
+            if owner in reported or not seen.isdisjoint((spending, *source.loops_around(spending))):
+                continue
+            seen.add(spending)
+            if any(project.does(name, "backward") for name in helpers(source, spending)):
+                continue
+            if owner is None or not cls._guarded(source, owner, project):
+                yield spending.iter, f"nothing that `{model}` gives goes backward: it runs"
 
     @staticmethod
     def _guarded(source: Source, function: Function, project: Facts) -> bool:
@@ -137,7 +159,7 @@ def evaluation_loops(
     `recorded`: only where gradients are on.
     """
     name = _spelt(function.name)
-    if not EVALUATES.search(name):
+    if not _is_evaluation(name):
         return
     # `evaluate_training_loss` evaluates when it says so to the model.
     if NOT_EVALUATION.search(name) and not (
@@ -154,7 +176,8 @@ def evaluation_loops(
             over = loop.generators[0].iter
         else:
             continue
-        batches = is_loader(source, over)
+        # Whoever switches the gradients off around a loop evaluates, whatever the loop goes through.
+        batches = is_loader(source, over) or (not recorded and without_grad(source, loop))
         if not batches and not only:
             continue
         models = _models_called(source, loop, switched, recorded=recorded)
@@ -210,9 +233,15 @@ def _head(loop: ast.For | ast.While) -> ast.expr:
     return loop.test if isinstance(loop, ast.While) else loop.iter
 
 
+@lru_cache(maxsize=8192)
 def _spelt(name: str) -> str:
     """`eval_gan` of `evalGAN`."""
     return _CAPITAL.sub("_", name).lower()
+
+
+@lru_cache(maxsize=8192)
+def _is_evaluation(spelt: str) -> bool:
+    return EVALUATES.search(spelt) is not None
 
 
 def _models_called(
@@ -258,6 +287,11 @@ def _freezes(source: Source, scope: ast.AST) -> bool:
             if node.args and constant(node.args[0]) is False:
                 return True
     return False
+
+
+@once_per_file
+def _freezes_anything(source: Source) -> bool:
+    return _freezes(source, source.tree)
 
 
 def frozen(source: Source, scope: ast.AST, model: str) -> bool:
@@ -314,11 +348,100 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For | ast.While, str]]:
                 continue
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
+            if isinstance(loop, ast.While) and not _goes_on(source, loop, model):
+                continue
             if model in _models_called(source, loop) or any(
                 _is_run(call, model) and not _is_given_a_model(source, call)
                 for call in calls_in(source, loop)
             ):
                 yield loop, model
+
+
+def _goes_on(source: Source, loop: ast.While, model: str) -> bool:
+    """Whether the model gets something else in each turn: `while retries:` tries the same again."""
+    bound = bound_in(source, loop) - names_in(source, loop.test)
+    runs = [
+        call
+        for call in calls_in(source, loop)
+        if _is_run(call, model) or source.callee(call) or model in map(dotted, _given(call))
+    ]
+    return any(bound & names_in(source, one) for call in runs for one in _given(call))
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def spending_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
+    """Loops over a loader in which nothing that a model gives can reach a backward pass: only numbers are made of it."""
+    for loop, runs in _runs_by_loop(source).items():
+        # The last: one batch, to see whether it works.
+        if without_grad(source, loop) or is_test(source, loop) or isinstance(loop.body[-1], ast.Break):
+            continue
+        if trains(source, loop) or _takes_gradients(source, loop) or _freezes_anything(source):
+            continue
+        # A pass whose output is not even looked at is there for its side effects.
+        seen = [(call, model) for call, model in runs if not isinstance(source.parent(call), ast.Expr)]
+        recorded = [(call, model) for call, model in seen if not without_grad(source, call)]
+        if any(frozen(source, source.scope(loop), model) for _call, model in recorded):
+            continue
+        if recorded and all(spent(source, call) for call, _model in recorded):
+            yield loop, recorded[0][1]
+
+
+def _evaluates(source: Source, loop: ast.For) -> bool:
+    """Whether the function around a loop is called an evaluation: then the loop may go through anything."""
+    function = source.function(loop)
+    name = _spelt(function.name) if function is not None else ""
+    return _is_evaluation(name) and not NOT_EVALUATION.search(name)
+
+
+def _runs_by_loop(source: Source) -> dict[ast.For, list[tuple[ast.Call, str]]]:
+    """The loops over a loader, and those of evaluations, each with the models that it runs itself."""
+    modules = _switched_modules(source)
+    last = {text.rpartition(".")[2] for text in modules} | {"forward"}
+    calls = [
+        call
+        for name, named in source.calls.items()
+        if name in last or sounds_like_model(name)
+        for call in named
+        if call.args
+    ]
+    if any("[" in text for text in modules):
+        calls += [call for call in source.nodes(ast.Call) if isinstance(call.func, ast.Subscript)]
+    found: dict[ast.For, list[tuple[ast.Call, str]]] = {}
+    for call in in_order(*calls):
+        loop = next(
+            (
+                one
+                for one in source.loops_around(call)
+                if isinstance(one, ast.For) and (is_loader(source, one.iter) or _evaluates(source, one))
+            ),
+            None,
+        )
+        if loop is not None and (model := _module_run(source, call)):
+            if call.args and not _is_given_a_model(source, call):
+                found.setdefault(loop, []).append((call, model))
+    return found
+
+
+def _module_run(source: Source, call: ast.Call) -> str:
+    """The model that a call runs: `net` of `net(x)`, `nets[i]` of `nets[i](x)` where that is trained somewhere; or ""."""
+    name = dotted(call.func).removesuffix(".forward")
+    if name:
+        return name if is_model(source, name) or name in _switched_modules(source) else ""
+    text = source.text(call.func) if isinstance(call.func, ast.Subscript) else ""
+    return text if text in _switched_modules(source) else ""
+
+
+@once_per_file
+def _switched_modules(source: Source) -> frozenset[str]:
+    """What this file asks for its parameters, or switches to a mode, as the source spells it: modules, whatever they are called."""
+    calls = source.calls_to("parameters", "named_parameters", "train", "eval")
+    owners = [receiver(call) for call in calls if not call.args and not call.keywords]
+    return frozenset(
+        source.text(owner) for owner in owners if isinstance(owner, (ast.Name, ast.Attribute, ast.Subscript))
+    )
 
 
 def told_to_evaluate(source: Source) -> Iterator[tuple[ast.For, str, str]]:
@@ -393,5 +516,4 @@ def _is_run(call: ast.Call, model: str) -> bool:
 
 def _is_given_a_model(source: Source, call: ast.Call) -> bool:
     """`method(x, model=model)`: not a model but something that works with one, and may need its gradients."""
-    given = [*call.args, *(one.value for one in call.keywords)]
-    return any(dotted(one) and is_model(source, dotted(one)) for one in given)
+    return any(dotted(one) and is_model(source, dotted(one)) for one in _given(call))

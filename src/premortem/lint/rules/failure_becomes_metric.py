@@ -1,18 +1,11 @@
 import ast
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from premortem.lint.handlers import gives_up, names_metric, statements, words
+from premortem.lint.handlers import computed_by, gives_up, held_name, is_kept, names_metric, statements, words
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import names_in
 from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parts, receiver
 
-# Calls that look a number up rather than compute it.
-_LOOKUPS = frozenset(
-    "float int str get load loads open read readline split strip item index eval match search group import_module "
-    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
-)
-SHORT = 5  # statements
 # What these give is a measurement, whatever the code calls it.
 _MEASURES = (
     "sklearn.metrics. torchmetrics. torcheval.metrics. skimage.metrics. sacrebleu. nltk.translate. jiwer. "
@@ -48,13 +41,14 @@ class FailureBecomesMetric(Rule):
             handlers = [one for one in block.handlers if is_broad(one)]
             if not handlers or not _knows_training(source):
                 continue
-            computed = _computed(source, block)
-            if not computed:
+            computed = computed_by(source, block)
+            if not computed or _reads_back(source, block):
                 continue
-            measured = _computed(source, block, _measures)
+            measured = computed_by(source, block, _measures)
             for handler in handlers:
                 if not gives_up(source, handler):
                     yield from self._invented(source, handler, computed, measured)
+                    yield from self._left_over(source, block, handler, computed, measured)
 
     def _invented(
         self, source: Source, handler: ast.ExceptHandler, computed: set[str], known: set[str]
@@ -63,9 +57,9 @@ class FailureBecomesMetric(Rule):
         function = source.function(handler)
         for statement in statements(source, handler):
             if isinstance(statement, ast.Assign):
-                named = [_name(part) for target in statement.targets for part in parts(target)]
+                named = [held_name(part) for target in statement.targets for part in parts(target)]
                 measured = {*known, *_given_back(source, function), *filter(names_metric, named)}
-                if isinstance(statement.value, ast.Dict) and _metrics(source, statement.value):
+                if _metrics(source, _made_by(source, statement.value)):
                     measured.update(named)
                 elif isinstance(statement.value, ast.Dict) and not _all_finite(source, statement.value):
                     continue
@@ -75,13 +69,13 @@ class FailureBecomesMetric(Rule):
                 ]
             elif isinstance(statement, ast.Return) and "return" in computed and function is not None:
                 measures = "return" in known or names_metric(function.name) or _evaluates(source, function)
-                measures = measures or bool(_metrics(source, statement.value))
+                measures = measures or bool(_metrics(source, _made_by(source, statement.value)))
                 names = [function.name] if measures else []
-            elif isinstance(statement, ast.Expr) and _is_kept(statement.value):
+            elif isinstance(statement, ast.Expr) and is_kept(statement.value):
                 # `scores.append(0.0)` where the `try` appends what it computed.
                 kept = statement.value
-                assert isinstance(kept, ast.Call)  # noqa: S101 - says `_is_kept`
-                holder = _name(receiver(kept) or kept.func)
+                assert isinstance(kept, ast.Call)  # noqa: S101 - says `is_kept`
+                holder = held_name(receiver(kept) or kept.func)
                 kept_before = f"{holder}.append"
                 names = (
                     [holder]
@@ -96,13 +90,55 @@ class FailureBecomesMetric(Rule):
             if names and statement.value is not None and _looks_measured(source, statement.value):
                 yield self._made_up(source, statement, statement.value)
 
-    def _made_up(self, source: Source, statement: ast.stmt, value: ast.expr) -> Diagnostic:
+    def _left_over(
+        self,
+        source: Source,
+        block: ast.Try,
+        handler: ast.ExceptHandler,
+        computed: set[str],
+        known: set[str],
+    ) -> Iterator[Diagnostic]:
+        """`score = 0.0` before the `try`, and a handler that goes on: the number that was only a start is the result."""
+        if not all(isinstance(one, (ast.Pass, ast.Expr)) for one in handler.body):
+            return
+        scope = source.scope(handler)
+        flow = source.flow(scope)
+        measured = known | _given_back(source, source.function(handler))
+        for use in _given_on(source, scope):
+            name = use.id
+            if name not in computed or not (name in measured or names_metric(name)):
+                continue
+            if not flow.reaches(handler, use):
+                continue
+            before = flow.definitions(block.body[0], name)
+            if before and all(
+                one.how == "assign" and one.value is not None and _is_finite(source, one.value)
+                for one in before
+            ):
+                yield self._made_up(source, handler, before[-1].value or use)
+                return
+
+    def _made_up(self, source: Source, statement: ast.AST, value: ast.expr) -> Diagnostic:
         return self.report(
             source,
             statement,
             f"any failure above becomes {_shown(source, value)}, which looks like a measured value",
             remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
         )
+
+
+def _given_on(source: Source, scope: ast.AST) -> list[ast.Name]:
+    """The names that a function gives back, alone, in a tuple or in a dict."""
+    found: list[ast.Name] = []
+    for one in source.returns(scope):
+        value = one.value
+        items: list[ast.expr | None] = [value]
+        if isinstance(value, (ast.Tuple, ast.List)):
+            items = [*value.elts]
+        elif isinstance(value, ast.Dict):
+            items = [*value.values]
+        found += [item for item in items if isinstance(item, ast.Name)]
+    return found
 
 
 def _shown(source: Source, value: ast.expr) -> str:
@@ -120,6 +156,14 @@ def _given_back(source: Source, function: Function | None) -> set[str]:
         for one in source.within(function, nested=False)
         if isinstance(one, ast.Return) and isinstance(one.value, ast.Name)
     }
+
+
+def _made_by(source: Source, value: ast.expr | None) -> ast.expr | None:
+    """What a helper of this file gives, where it gives one thing only."""
+    if not isinstance(value, ast.Call) or source.callee(value) is None:
+        return value
+    made = source.flow(source.scope(value)).origins(value, calls=True)
+    return made[0] if len(made) == 1 else value
 
 
 def _metrics(source: Source, value: ast.expr | None) -> list[ast.expr]:
@@ -143,11 +187,10 @@ def _all_finite(source: Source, value: ast.expr) -> bool:
 
 
 def _looks_measured(source: Source, value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and source.callee(value) is not None:
+        made = source.flow(source.scope(value)).origins(value, calls=True)
+        return all(one is not value and _looks_measured(source, one) for one in made)
     return _is_finite(source, value) or _all_finite(source, value)
-
-
-def _is_kept(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and last_name(value) == "append" and len(value.args) == 1
 
 
 def _evaluates(source: Source, function: Function) -> bool:
@@ -165,10 +208,12 @@ def _knows_training(source: Source) -> bool:
     return any(source.names.imports(package) for package in packages)
 
 
-def _computes(source: Source, value: ast.expr) -> bool:
+def _reads_back(source: Source, block: ast.Try) -> bool:
+    """Whether it reads something back: what is missing there is no failed measurement."""
     return any(
-        isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
-        for node in (value, *source.within(value))
+        isinstance(node, ast.Call) and last_name(node) in _READS_BACK
+        for statement in block.body
+        for node in source.within(statement, nested=False)
     )
 
 
@@ -179,41 +224,6 @@ def _measures(source: Source, value: ast.expr) -> bool:
         and all(any(name.startswith(known) for known in _MEASURES) for name in names)
         for node in (value, *source.within(value))
     )
-
-
-def _computed(
-    source: Source, block: ast.Try, computes: Callable[[Source, ast.expr], bool] = _computes
-) -> set[str]:
-    """Names that the `try` computes by calling something; "return" when it gives back what it computed."""
-    found: set[str] = set()
-    for statement in block.body:
-        for node in (statement, *source.within(statement, nested=False)):
-            if isinstance(node, (ast.Assign, ast.AugAssign)) and (
-                computes(source, node.value) or names_in(source, node.value) & found
-            ):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                held = [part for target in targets for part in parts(target)]
-                found.update(_name(part) for part in held)
-                # `metrics["entropy"] = ...`: the table stands for its entries.
-                found.update(last_name(part.value) for part in held if isinstance(part, ast.Subscript))
-            elif isinstance(node, ast.Call) and _is_kept(node) and computes(source, node.args[0]):
-                found.add(f"{_name(receiver(node) or node.func)}.append")
-            elif isinstance(node, ast.Return) and node.value is not None:
-                # Computed in the return itself, or before it: `return psnr.item()`.
-                if computes(source, node.value) or names_in(source, node.value) & found:
-                    found.add("return")
-            elif isinstance(node, ast.Call) and last_name(node) in _READS_BACK:
-                return set()  # reading something back: what is missing there is no failed measurement
-            elif isinstance(node, (ast.Import, ast.ImportFrom)) and len(block.body) < SHORT:
-                return set()  # the question is whether a package is there
-    return found - {""}
-
-
-def _name(target: ast.expr) -> str:
-    if isinstance(target, ast.Subscript):
-        key = constant(target.slice)
-        return key if isinstance(key, str) else ""
-    return last_name(target)
 
 
 def _is_finite(source: Source, value: ast.expr) -> bool:

@@ -1,8 +1,8 @@
 import ast
 import math
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 from premortem.lint.values import from_elsewhere
@@ -11,9 +11,9 @@ LARGEST_HALF = 65504.0
 _FLOAT32 = frozenset(("torch.float32", "torch.float", "torch.float64", "torch.double"))
 _FILLS = frozenset(("torch.masked_fill",))
 # What a mask is laid over: the result of a product of matrices, most likely.
-_SCORES = re.compile(r"score|attn|attention|logit|energy|sim(?:ilarity)?$|affinity|dots?$|weights?$")
+_SCORES = pattern(r"score|attn|attention|logit|energy|sim(?:ilarity)?$|affinity|dots?$|weights?$")
 _FINFO_SCALE = 3.4e38
-_ASSIGNED = re.compile(rb"\]\s*=\s*(?:-|float\(|torch\.finfo)")
+_ASSIGNED = pattern(rb"\]\s*=\s*(?:-|float\(|torch\.finfo)")
 # Under autocast these give float16; the value that is filled is then too large for it.
 _HALF_OPS = frozenset("matmul bmm mm einsum linear baddbmm addmm conv1d conv2d".split())
 # These give float32 (autocast runs them there, or they make a new tensor of the default type).

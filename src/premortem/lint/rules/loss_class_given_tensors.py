@@ -1,7 +1,7 @@
 import ast
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
 from premortem.lint.tree import last_name
 
@@ -9,11 +9,11 @@ from premortem.lint.tree import last_name
 _CLASSES = frozenset(
     "CrossEntropyLoss MSELoss BCELoss BCEWithLogitsLoss L1Loss SmoothL1Loss NLLLoss KLDivLoss HuberLoss".split()
 )
-_TARGET = re.compile(
+_TARGET = pattern(
     r"^(?:y|t|gt|gts|target|targets|label|labels|truth|ground_truth|real|batch_y|y_\w+|\w+_(?:target|targets|label|"
     r"labels|gt|true|y))$"
 )
-_OPTION = re.compile(r"weight|reduc|average|margin|beta|delta")
+_OPTION = pattern(r"weight|reduc|average|margin|beta|delta")
 
 
 class LossClassGivenTensors(Rule):
@@ -35,6 +35,7 @@ class LossClassGivenTensors(Rule):
     """
 
     card = Card("PM523", "loss-class-given-tensors", "loss-definition", Severity.ERROR)
+    needs = (b"Loss(",)
     triggers = tuple(sorted(f"{name}(".encode() for name in _CLASSES))
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:

@@ -30,7 +30,7 @@ class LossMadeALeaf(Rule):
     """
 
     card = Card("PM553", "loss-made-a-leaf", "grad-flow", Severity.ERROR)
-    needs = (b"requires_grad", b".backward(", b".step(")
+    needs = (b".backward(", b".step(", b"requires_grad")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         training = {source.scope(one.call) for one in steps(source)}

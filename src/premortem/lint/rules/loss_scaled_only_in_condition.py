@@ -2,11 +2,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import Backward, backwards, calls_in, inside, names_in
 from premortem.lint.tree import Assignment, Loop, dotted, receiver
 
-ACCUMULATION = re.compile(r"accum|grad_acc|acc_steps|acc_step", re.IGNORECASE)
+ACCUMULATION = pattern(r"accum|grad_acc|acc_steps|acc_step", re.IGNORECASE)
 
 
 class LossScaledOnlyInCondition(Rule):

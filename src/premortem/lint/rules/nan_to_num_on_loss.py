@@ -3,10 +3,12 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.handlers import words
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import WITHOUT_GRAD
 from premortem.lint.tree import Function, argument, constant, dotted, last_name, receiver
 from premortem.lint.values import from_elsewhere
+from premortem.lint.words_used import mentions
 
 _FUNCTIONS = frozenset(("torch.nan_to_num", "torch.nan_to_num_"))
 _LOSSES = frozenset("loss losses".split())
@@ -15,11 +17,10 @@ _PREDICTIONS = frozenset("pred preds prediction predictions logits logit".split(
 _OTHER = frozenset("weight weights scale mask target targets label labels cost".split())
 _TESTS = frozenset("isnan isinf isfinite".split())
 _REMEDY = "Find the operation that makes the NaN, or skip and count the whole step."
-_TRAINS = re.compile(r"loss|criterion|backward|cross_entropy")
-_NOTHING = re.compile(
-    rb"#.*(?:ignored|empty|no (?:valid|positive|target|label)|all (?:labels|targets|masked))", re.IGNORECASE
-)
-_EVALUATES = re.compile(
+_TRAINS = pattern(r"loss|criterion|backward|cross_entropy")
+# Where labels can be left out, all of them can be: the mean over none is NaN.
+_NOTHING = pattern(r"^ignore_(?:index|label)$|^valid_mask$", re.IGNORECASE)
+_EVALUATES = pattern(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|infer|inference|"
     r"predict|sample|generate|metric|metrics|plot|log|report|compute_metrics)(?:_|$)"
 )
@@ -40,7 +41,7 @@ class NanToNumOnLoss(Rule):
     step, count how often, and stop when it is too often.
 
     ## When it stays silent
-    On inputs and targets, on matching costs, in evaluation, for an empty selection (`numel() == 0`), and with numpy.
+    On inputs and targets, on matching costs, in evaluation, for an empty selection (`numel() == 0`, `ignore_index`), and with numpy.
     """
 
     card = Card("PM503", "nan-to-num-on-loss", "numerics-masked", Severity.WARNING)
@@ -154,12 +155,8 @@ def _trains(source: Source, function: Function | None, call: ast.Call) -> bool:
 
 
 def _is_for_nothing(source: Source, call: ast.Call) -> bool:
-    """`if x.numel() == 0`, `if mask.sum() == 0`, or a comment that says so: the NaN is that of an empty mean."""
-    start, end = source.range(source.statement(call))
-    around = source.data[max(start - 300, 0) : end + 100]
-    before, after = around[: min(start, 300)], around[min(start, 300) :]
-    near = [*before.split(b"\n")[-3:], after.partition(b"\n")[0]]
-    if any(_NOTHING.search(line) for line in near):
+    """`if x.numel() == 0`, `if mask.sum() == 0`, or labels that are ignored: the NaN is that of an empty mean."""
+    if mentions(source, source.scope(call), _NOTHING):
         return True
     for above in source.ancestors(call):
         if isinstance(above, (ast.If, ast.IfExp)):

@@ -3,6 +3,7 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.lines import put_before
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.source import once_per_file
@@ -11,6 +12,7 @@ from premortem.lint.training import (
     Step,
     backwards,
     bound_in,
+    by_loop,
     helpers,
     is_test,
     owned_parameters,
@@ -19,10 +21,10 @@ from premortem.lint.training import (
 from premortem.lint.tree import Loop, argument, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
-MEASURES = re.compile(r"bench|profil|measure|timing")
+MEASURES = pattern(r"bench|profil|measure|timing")
 
 
-CLEARS = re.compile(r"zero_?grad", re.IGNORECASE)
+CLEARS = pattern(r"zero_?grad", re.IGNORECASE)
 
 
 class NoZeroGrad(Rule):
@@ -123,12 +125,7 @@ class NoZeroGrad(Rule):
 
 @once_per_file
 def _steps_by_loop(source: Source) -> dict[Loop, list[Step]]:
-    """The steps of each loop, of its inner loops too."""
-    found: dict[Loop, list[Step]] = {}
-    for step in steps(source):
-        for loop in source.loops_around(step.call):
-            found.setdefault(loop, []).append(step)
-    return found
+    return by_loop(source, steps(source))
 
 
 def _is_of_bare_tensors(value: ast.expr) -> bool:

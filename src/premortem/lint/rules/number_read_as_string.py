@@ -1,14 +1,14 @@
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Config, ConfigRule, Diagnostic, Edit, Entry, Facts, Fix, Severity
 
 # What looks like a number with an exponent, and the part of it that YAML 1.1 accepts as one: it wants a point in
 # the mantissa and a sign in the exponent.
-_EXPONENT = re.compile(r"([-+]?)(\d[\d_]*|\d[\d_]*\.[\d_]*|\.\d[\d_]*)[eE]([-+]?)(\d+)")
-_FLOAT_1_1 = re.compile(r"[-+]?\d[\d_]*\.[\d_]*[eE][-+]\d+|\.\d[\d_]*[eE][-+]\d+")
-_SPECIAL = re.compile(r"[-+]?(?:inf|Inf|infinity)|nan|NaN")
-_WANTED = re.compile(
+_EXPONENT = pattern(r"([-+]?)(\d[\d_]*|\d[\d_]*\.[\d_]*|\.\d[\d_]*)[eE]([-+]?)(\d+)")
+_FLOAT_1_1 = pattern(r"[-+]?\d[\d_]*\.[\d_]*[eE][-+]\d+|\.\d[\d_]*[eE][-+]\d+")
+_SPECIAL = pattern(r"[-+]?(?:inf|Inf|infinity)|nan|NaN")
+_WANTED = pattern(
     rb"""(?mx)
     [:\-\[,]\ *[-+]?[\d.][\d_.]*[eE][-+]?\d+\s*(?:$|[,\]}\#])
     | :\ *(?:None|[-+]?[iI]nf|nan|NaN)\s*(?:$|\#)
@@ -18,7 +18,7 @@ DEEPEST = 2  # `optim.lr`
 # A project with one of these turns such text into numbers, whatever reads the file.
 _READS_NUMBERS = frozenset(("resolver", "yacs", "jsonargparse", "typed"))
 # Read by other programs, not by the training code.
-_OTHER_FILES = re.compile(
+_OTHER_FILES = pattern(
     r"(?:^|/)(?:\.github|\.gitlab|\.circleci)/|(?:^|/)(?:docker-compose|environment|mkdocs|\.pre-commit|meta|"
     r"conda|codecov|\.travis|_config)[^/]*\.ya?ml$"
 )

@@ -3,12 +3,20 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.layers import builds_layer
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import names_in
-from premortem.lint.tree import constant, dotted
+from premortem.lint.tree import FUNCTIONS, constant
+from premortem.lint.words_used import mentions
 
 _CONTAINERS = frozenset(("torch.nn.ModuleList", "torch.nn.Sequential"))
-_ON_PURPOSE = re.compile(r"shar|tie|tied|recur|univers|iterat|unroll|weight_?sharing", re.IGNORECASE)
+# A sentence, and not only a word: "one set of weights, shared between all blocks", "layers share their parameters", "tied weights".
+_OF_LAYERS = r"(?:weight|parameter|layer|block)s?\b"
+_SAID = pattern(
+    rf"\b{_OF_LAYERS}[^.]{{0,40}}\b(?:shared|sharing|tied)\b|\b(?:shares?|shared|sharing|tied|tying)\b[^.]{{0,40}}\b{_OF_LAYERS}",
+    re.IGNORECASE,
+)
+_ON_PURPOSE = pattern(r"shar|tie|tied|recur|univers|iterat|unroll|weight_?sharing", re.IGNORECASE)
 
 
 class OneLayerRepeated(Rule):
@@ -25,7 +33,7 @@ class OneLayerRepeated(Rule):
     Build each one: `nn.ModuleList([Block(width) for _ in range(n)])`, or `copy.deepcopy(layer)` in the comprehension.
 
     ## When it stays silent
-    For layers without weights, and where a name says that sharing is meant.
+    For layers without weights, and where a name or the docstring of the class says that sharing is meant.
     """
 
     card = Card("PM520", "one-layer-repeated", "optimizer-ownership", Severity.WARNING)
@@ -64,13 +72,12 @@ def _repeated(source: Source, content: ast.expr) -> ast.expr | None:
 
 
 def _is_meant(source: Source, call: ast.Call) -> bool:
-    statement = source.statement(call)
-    names = [dotted(one) for one in getattr(statement, "targets", ())]
-    for above in source.ancestors(call):
-        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.append(above.name)
-            names.append(ast.get_docstring(above) or "")
-        elif isinstance(above, ast.If):
-            names.append(source.text(above.test))
-    names.append(source.text(call))
-    return any(_ON_PURPOSE.search(name) for name in names)
+    """Whether a name of the code around, or what stands at the top of its class or function, says that the weights are shared on purpose."""
+    around = [above for above in source.ancestors(call) if isinstance(above, (*FUNCTIONS, ast.ClassDef))]
+    if any(_SAID.search(ast.get_docstring(above) or "") for above in around):
+        return True
+    names = [above.name for above in around]
+    asked = [above.test for above in source.ancestors(call) if isinstance(above, ast.If)]
+    return any(map(_ON_PURPOSE.search, names)) or any(
+        mentions(source, one, _ON_PURPOSE) for one in (source.statement(call), *asked)
+    )

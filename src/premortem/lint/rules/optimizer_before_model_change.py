@@ -34,7 +34,7 @@ class OptimizerBeforeModelChange(Rule):
     """
 
     card = Card("PM539", "optimizer-before-model-change", "optimizer-ownership", Severity.ERROR)
-    needs = (b"optim", b"parameters()", b".step(")
+    needs = (b".step(", b"optim", b"parameters()")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for built in source.bindings:

@@ -33,7 +33,7 @@ class OptimizerBuiltInTheLoop(Rule):
     """
 
     card = Card("PM540", "optimizer-built-in-the-loop", "optimizer-ownership", Severity.WARNING)
-    needs = (b"optim", b".backward(", b"parameters()")
+    needs = (b".backward(", b"optim", b"parameters()")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         every = steps(source)

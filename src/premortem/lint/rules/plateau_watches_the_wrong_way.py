@@ -1,17 +1,17 @@
 import ast
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.plateau_without_metric import PLATEAU
 from premortem.lint.training import is_test
 from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 
-BETTER_HIGH = re.compile(
+BETTER_HIGH = pattern(
     r"(?:^|_)(?:acc|accuracy|f1|auc|auroc|miou|iou|dice|psnr|ssim|precision|recall)\d*(?:_|$)"
 )
-BETTER_LOW = re.compile(r"(?:^|_)(?:loss|losses|mse|mae|rmse|nll|perplexity|ppl|error|err)\d*(?:_|$)")
+BETTER_LOW = pattern(r"(?:^|_)(?:loss|losses|mse|mae|rmse|nll|perplexity|ppl|error|err)\d*(?:_|$)")
 
 
 class PlateauWatchesTheWrongWay(Rule):

@@ -6,7 +6,6 @@ from premortem.lint.drift import spelled
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.signatures import Minor
 from premortem.lint.target import Pin
-from premortem.lint.tree import dotted
 
 # Gone before the oldest release in the tables, or private but widely used: name → the first release without it.
 GONE_EARLY: dict[str, Minor] = {
@@ -89,11 +88,10 @@ class RemovedFunction(Rule):
                 reported.add(name)
                 yield self._removed(source, node, name, since, pin)
         gone: dict[str, tuple[str, Minor, Pin] | None] = {}
-        for call in source.nodes(ast.Call):
+        for call, text in drift.named_calls(source):
             # A plain name was imported, and the import is reported.
-            if isinstance(call.func, ast.Attribute) and (text := dotted(call.func)):
-                root = text.partition(".")[0]
-                if root == "self" or root in prepared:
+            if isinstance(call.func, ast.Attribute):
+                if text.partition(".")[0] in prepared:
                     continue
                 if text not in gone:
                     gone[text] = _gone(source, call.func, project)

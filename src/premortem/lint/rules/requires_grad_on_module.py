@@ -31,7 +31,7 @@ class RequiresGradOnModule(Rule):
     """
 
     card = Card("PM514", "requires-grad-on-module", "grad-flow", Severity.ERROR)
-    triggers = (b".requires_grad =",)
+    needs = (b"requires_grad", b".requires_grad =")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if any(name.endswith(".requires_grad") for name in _declared(source)):

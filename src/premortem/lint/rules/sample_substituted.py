@@ -1,16 +1,19 @@
 import ast
-import re
 from collections.abc import Iterator
 
-from premortem.lint.handlers import gives_up, logs, statements
+from premortem.lint.handlers import computed_by, gives_up, held_name, logs, statements
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import is_model
+from premortem.lint.training import calls_in, is_model, names_in
 from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
-_ENCODES = re.compile(r"^(?:encode|get_\w*(?:embedding|feature)s?|extract_\w*(?:embedding|feature)s?|embed)$")
+_ENCODES = pattern(r"^(?:encode(?:_\w+)?|(?:get|extract|compute)_\w*(?:embedding|feature)s?|embed)$")
+_SHOWS = frozenset("imshow show print plot".split())
+# How code calls what it makes up itself.
+_MADE_UP = pattern(r"(?:^|_)(?:dummy|fake|placeholder|made_up)(?:_|$)")
 # What reads one sample from a file.
 _READERS = frozenset(
     "PIL.Image.open cv2.imread cv2.VideoCapture torchaudio.load librosa.load librosa.core.load soundfile.read "
@@ -52,10 +55,11 @@ class SampleSubstituted(Rule):
             samples = (
                 _is_dataset(source, function) and _gives_samples(source, function)
             ) or _reads_for_dataset(source, function)
-            if not samples and not _encodes(source, block) and not _reads(source, block):
+            computed = set() if samples else _given_on(source, block, handlers)
+            if not samples and not computed:
                 continue
             for handler in handlers:
-                yield from self._substitutes(source, block, handler, function, samples=samples)
+                yield from self._substitutes(source, block, handler, function, None if samples else computed)
 
     def _substitutes(
         self,
@@ -63,9 +67,10 @@ class SampleSubstituted(Rule):
         block: ast.Try,
         handler: ast.ExceptHandler,
         function: Function,
-        *,
-        samples: bool,
+        computed: set[str] | None,
     ) -> Iterator[Diagnostic]:
+        """`computed`: what the `try` computes or reads; None where all it gives are samples of a dataset."""
+        samples = computed is None
         index = function.args.args[1].arg if len(function.args.args) > 1 else ""
         bound = {
             node.id
@@ -79,6 +84,8 @@ class SampleSubstituted(Rule):
             if isinstance(statement, ast.Expr) and _appends(source, block, statement):
                 value = statement.value.args[0]  # type: ignore[attr-defined]
             elif not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
+                continue
+            if computed is not None and not _stands_for(source, statement, computed):
                 continue
             if isinstance(statement, ast.Assign) and _makes_blanks(source, block, statement):
                 continue
@@ -101,7 +108,7 @@ class SampleSubstituted(Rule):
                 (
                     f"a sample that fails is replaced by {what}"
                     if samples
-                    else "what fails here is replaced by zeros"
+                    else "what fails here is replaced by made-up values"
                 )
                 + ("" if logged else ", without a log message"),
                 remedy="Count the replacements and stop above a small share, or check the files beforehand.",
@@ -111,26 +118,59 @@ class SampleSubstituted(Rule):
             return
 
 
-def _encodes(source: Source, block: ast.Try) -> bool:
-    """Whether the `try` runs a model of torch on something, and gives back what comes out."""
+def _given_on(source: Source, block: ast.Try, handlers: list[ast.ExceptHandler]) -> set[str]:
+    """The names under which the `try` gives on what it computes with torch, or reads from a file; "return", "x.append".
+
+    Where a handler says itself that it makes something up, whatever the `try` computes counts.
+    """
     if not source.names.imports("torch"):
-        return False
-    calls = [
-        node
-        for statement in block.body
-        for node in source.within(statement, nested=False)
-        if isinstance(node, ast.Call) and (node.args or node.keywords)
-    ]
-    return any(is_model(source, dotted(call.func)) or _ENCODES.search(last_name(call)) for call in calls)
-
-
-def _reads(source: Source, block: ast.Try) -> bool:
-    """Whether the `try` reads a sample from a file and gives it back."""
-    return any(isinstance(one, ast.Return) and one.value for one in block.body) and any(
-        isinstance(node, ast.Call) and source.names.all_in(node.func, _READERS)
-        for statement in block.body
-        for node in source.within(statement, nested=False)
+        return set()
+    admitted = any(
+        isinstance(node, ast.Call) and _MADE_UP.search(last_name(node))
+        for handler in handlers
+        for node in source.within(handler)
     )
+    return computed_by(source, block) if admitted else computed_by(source, block, _makes_tensors)
+
+
+def _makes_tensors(source: Source, value: ast.expr) -> bool:
+    """Whether something is computed or read here, and not only looked up."""
+    return any(
+        isinstance(node, ast.Call)
+        and (node.args or node.keywords)
+        and last_name(node) not in _BLANK
+        and (
+            is_model(source, dotted(node.func))
+            or _ENCODES.search(last_name(node))
+            or source.names.all_in(node.func, _READERS)
+            or any(name.startswith("torch.") for name in source.names.of(node.func))
+            or _is_layer(source, node)
+        )
+        for node in (value, *source.within(value))
+    )
+
+
+def _is_layer(source: Source, call: ast.Call) -> bool:
+    """`self.head(x)` in a module, where `head` is not one of its methods."""
+    owner = source.class_of(call)
+    return (
+        owner is not None
+        and owner.name in source.module_classes
+        and dotted(receiver(call)) == "self"
+        and dotted(call.func) in source.assignments
+    )
+
+
+def _stands_for(source: Source, statement: ast.stmt, computed: set[str]) -> bool:
+    """Whether what a handler gives takes the place of something that the `try` computes, and is not only shown."""
+    if isinstance(statement, ast.Return):
+        return "return" in computed
+    if isinstance(statement, ast.Assign):
+        held = {held_name(part) for target in statement.targets for part in parts(target)} & computed
+        shown = calls_in(source, source.scope(statement), *_SHOWS)
+        return bool(held - {one for call in shown for one in names_in(source, call)})
+    kept = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(kept, ast.Call) and f"{held_name(receiver(kept) or kept.func)}.append" in computed
 
 
 def _appends(source: Source, block: ast.Try, statement: ast.Expr) -> bool:
@@ -248,6 +288,8 @@ def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
         return False
     if last_name(value) in _BLANK:
         return isinstance(value.func, ast.Attribute)
+    if _MADE_UP.search(last_name(value)):
+        return True
     if last_name(value) in {"stack", "cat"} and value.args:
         return _holds_blanks(source, value.args[0], depth - 1)
     if last_name(value) in _MADE_OF and value.args:

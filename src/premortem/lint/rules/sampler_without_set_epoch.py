@@ -31,7 +31,7 @@ class SamplerWithoutSetEpoch(Rule):
     """
 
     card = Card("PM546", "sampler-without-set-epoch", "data-order", Severity.WARNING)
-    needs = (b"DistributedSampler", b".backward(")
+    needs = (b".backward(", b"DistributedSampler")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if any(source.names.imports(package) for package in FRAMEWORKS) or "set_epoch" in source.calls:

@@ -1,8 +1,8 @@
 import ast
-import re
 from collections.abc import Iterator
 
 from premortem.lint.lines import move_behind
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers, functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.training import (
@@ -16,10 +16,11 @@ from premortem.lint.training import (
     one_cell,
 )
 from premortem.lint.tree import Loop, argument, constant, dotted, last_name, receiver
+from premortem.lint.words_used import words
 from premortem.metric_words import speaks_of_epochs
 
 SCHEDULERS = "torch.optim.lr_scheduler."
-WARMUP = re.compile(r"^transformers\.(?:optimization\.)?get_\w+_schedule_with_warmup$")
+WARMUP = pattern(r"^transformers\.(?:optimization\.)?get_\w+_schedule_with_warmup$")
 # A thousand batches are less than an epoch of most runs.
 BATCHES = 1000
 GONE = 1e-3
@@ -99,7 +100,7 @@ class SchedulerScope(Rule):
         if isinstance(inner, ast.While) or not calls_in(source, inner, "backward"):
             return None
         head = iterated(inner.iter)
-        whole = last_name(head) == "range" and "len(" in source.text(head)
+        whole = last_name(head) == "range" and "len(" in words(source, head)
         if is_epochs(source, inner) or not (is_loader(source, inner.iter) or whole):
             return None
         if len(loops) > 1:

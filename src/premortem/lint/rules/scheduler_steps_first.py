@@ -1,7 +1,7 @@
 import ast
-import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.scheduler_scope import SCHEDULERS, is_there
@@ -9,7 +9,7 @@ from premortem.lint.training import calls_in, conditions, inside, is_optimizer, 
 from premortem.lint.tree import Loop, argument, dotted, last_name, receiver
 
 # Schedules of other packages and of the project, when they are given an optimizer.
-SCHEDULE = re.compile(r"(?:LR|Schedule|Scheduler|_schedule_with_warmup)$")
+SCHEDULE = pattern(r"(?:LR|Schedule|Scheduler|_schedule_with_warmup)$")
 # Before torch 1.1 the scheduler had to be stepped first.
 TURNED = (1, 1)
 
@@ -43,6 +43,9 @@ class SchedulerStepsFirst(Rule):
             owner = receiver(call)
             loops = source.loops_around(call)
             if owner is None or call.args or call.keywords or not loops or is_test(source, call):
+                continue
+            # torch's give nothing back: `lr = scheduler.step()` is a class that works in its own order.
+            if not isinstance(source.parent(call), ast.Expr):
                 continue
             if not all(is_there(source, test, dotted(owner)) for test in conditions(source, call, loops[0])):
                 continue

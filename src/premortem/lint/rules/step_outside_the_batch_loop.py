@@ -42,7 +42,7 @@ class StepOutsideTheBatchLoop(Rule):
     """
 
     card = Card("PM552", "step-outside-the-batch-loop", "update-order", Severity.ERROR)
-    needs = (b"zero_grad(", b".backward(", b".step(")
+    needs = (b".backward(", b".step(", b"zero_grad(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for clear in source.calls_to("zero_grad"):

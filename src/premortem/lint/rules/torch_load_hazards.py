@@ -1,8 +1,8 @@
 import ast
-import re
 from collections.abc import Iterator
 
 from premortem.lint import drift
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.target import Pin
 from premortem.lint.tree import argument, constant, dotted
@@ -14,7 +14,7 @@ STRICT = (2, 6)  # the first release in which `weights_only` is True unless it i
 OF_MODULES = frozenset(
     "eval train parameters named_parameters state_dict load_state_dict modules children".split()
 )
-PREPARED = re.compile(r"safe_globals|^TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD$")
+PREPARED = pattern(r"safe_globals|^TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD$")
 CAUGHT = frozenset("Exception BaseException UnpicklingError RuntimeError".split())
 
 

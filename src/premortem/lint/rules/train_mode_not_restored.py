@@ -1,18 +1,18 @@
 import ast
-import re
 from collections.abc import Iterator
 
 from premortem.lint.flow import Flow
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
 from premortem.lint.tree import Function, Loop, constant, dotted, given, last_name, receiver
 from premortem.lint.words_used import mentions, words
 
-SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
+SWITCHES = pattern(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
 
 HOPS = 3  # calls from a function of the loop to the one that sets evaluation mode
-BACK = re.compile(r"^\.train\($|_mode(?:\(…?)?$")  # how a function switches back to training mode
+BACK = pattern(r"^\.train\($|_mode(?:\(…?)?$")  # how a function switches back to training mode
 
 
 class TrainModeNotRestored(Rule):
@@ -35,7 +35,7 @@ class TrainModeNotRestored(Rule):
     """
 
     card = Card("PM538", "train-mode-not-restored", "eval-mode", Severity.WARNING)
-    needs = (b".eval()", b".backward(")
+    needs = (b".backward(", b".eval()")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         reported: set[Loop] = set()

@@ -4,10 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from premortem.lint.patterns import pattern
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.tree import dotted, last_name, parts
 
-_TRANSFORM = re.compile(r"transform|augment", re.IGNORECASE)
+_TRANSFORM = pattern(r"transform|augment", re.IGNORECASE)
 _SPLITTING = frozenset(("random_split", "Subset"))
 
 

@@ -3,6 +3,7 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.datasets import reads_by_index
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_test, iterated, without_grad
@@ -11,9 +12,9 @@ from premortem.lint.values import from_elsewhere
 from premortem.lint.words_used import mentions
 
 LOADER = frozenset(("torch.utils.data.DataLoader",))
-EVALUATION = re.compile(r"test|val|eval|infer|predict|query", re.IGNORECASE)
+EVALUATION = pattern(r"test|val|eval|infer|predict|query", re.IGNORECASE)
 # Words of a file in which the order is made, or means something.
-ORDERED = re.compile(
+ORDERED = pattern(
     r"shuffle\(|randperm|permutation|random_split|SubsetRandomSampler|^frac$|seq_len|sequence_length|look_?back"
     r"|window|forecast|time_?series|stock|timestep|horizon|stateful|bptt|replay|IterableDataset|streaming",
     re.IGNORECASE,
@@ -39,7 +40,7 @@ class UnshuffledTrainingLoader(Rule):
     """
 
     card = Card("PM548", "unshuffled-training-loader", "data-order", Severity.WARNING)
-    needs = (b"DataLoader(", b".backward(")
+    needs = (b".backward(", b"DataLoader(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if mentions(source, source.tree, ORDERED, given=True):

@@ -35,7 +35,7 @@ class ZeroGradBeforeStep(Rule):
     """
 
     card = Card("PM532", "zero-grad-before-step", "update-order", Severity.ERROR)
-    needs = (b"zero_grad(", b"backward(", b".step(")
+    needs = (b".step(", b"backward(", b"zero_grad(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for clear in source.calls_to("zero_grad"):

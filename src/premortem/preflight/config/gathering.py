@@ -11,13 +11,11 @@ from premortem.findings import Where
 from premortem.lint.configs import Config
 from premortem.lint.parsing import Unreadable
 from premortem.lint.summaries import summarise
-from premortem.preflight import options
 from premortem.preflight.config import found, keys
 from premortem.preflight.config.found import LARGE, Named
 from premortem.preflight.config.settings_facts import Facts, File, Setting
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
-from premortem.preflight.values import Values
 
 _FETCHES = re.compile(
     rb"download|urlretrieve|wget|kagglehub|gdown|load_dataset|from_pretrained|requests\.get|makedirs|mkdir|make_dataset"
@@ -28,8 +26,7 @@ _ASKS = re.compile(rb"\.exists\(|\.isfile\(|\.is_file\(|\.isdir\(|\.is_dir\(|Fil
 def gather(project: Project, tell: Tell, environ: Mapping[str, str] = os.environ) -> tuple[Facts, Reading]:
     tell("reading the configuration")
     read = project.reading
-    known = options.read(read.sources, project.argv)
-    values = Values(known)
+    known, values = project.options, project.values
     marks = {mark for source in read.sources for mark in summarise(source).marks}
     world = environ.get("WORLD_SIZE", "")
     facts = Facts(

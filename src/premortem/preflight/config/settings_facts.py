@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem.configs.places import key_name
 from premortem.findings import Where
 from premortem.preflight.config.keys import Reads
 from premortem.preflight.options import Option
@@ -19,8 +20,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The last part of the key that is no number of a sequence."""
-        return next((part for part in reversed(self.key) if not part.isdigit()), "")
+        return key_name(self.key)
 
     @property
     def shown(self) -> str:

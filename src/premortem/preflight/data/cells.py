@@ -38,6 +38,9 @@ def notations(cells: Mapping[str, Sequence[str]]) -> dict[str, Notation]:
     return found
 
 
+_ZEROS = re.compile(r"0\d")
+
+
 class Keys(NamedTuple):
     """A column that names each row."""
 
@@ -48,12 +51,21 @@ class Keys(NamedTuple):
 
 def keys(cells: Mapping[str, Sequence[str]]) -> dict[str, Keys]:
     return {
-        name: Keys(
-            frozenset(column[:MOST_KEYS]), len(column[:MOST_KEYS]), sum(bool(_POWER.match(c)) for c in column)
-        )
+        name: keys_of(column)
         for name, column in cells.items()
-        if is_key(name) and all(len(cell) <= _LONGEST for cell in column[:1000])
+        if (is_key(name) or is_code(column)) and all(len(cell) <= _LONGEST for cell in column[:1000])
     }
+
+
+def keys_of(column: Sequence[str]) -> Keys:
+    powers = sum(bool(_POWER.match(cell)) for cell in column)
+    return Keys(frozenset(column[:MOST_KEYS]), len(column[:MOST_KEYS]), powers)
+
+
+def is_code(column: Sequence[str]) -> bool:
+    """Digits with zeros in front are no number, whatever the column is called."""
+    some = column[:1000]
+    return any(map(_ZEROS.match, some)) and all(cell.isdigit() for cell in some)
 
 
 def is_key(name: str) -> bool:

@@ -4,7 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from premortem.preflight.data.tables import Table, is_id
 from premortem.profile.alone import summarise
@@ -12,6 +13,8 @@ from premortem.profile.between import odd_one
 from premortem.profile.facts import Shift
 from premortem.profile.sample import Sample
 
+_DRAWS = 24  # of groups
+_FEWEST_GROUPS = 5  # in all: of fewer words another spelling is as likely as another group
 Counted = tuple[str, Mapping[str, int]]  # a table's name, and how often each word stands in a column of it
 Differ = Callable[[Table, Table], list[Shift]]
 
@@ -41,6 +44,43 @@ def splits(tables: Iterable[Table]) -> Iterator[Pair]:
             for other in others if one is None else [one]:
                 if train is not None:
                     yield Pair(train, other)
+
+
+def groupings(first: Table, second: Table) -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
+    """Columns by which the rows were divided: no value of them stands in both tables (of a sorted file the one at which it was cut), and each
+    names several rows. Then what is one in a group (the town of a shop, the age of a patient) is no more frequent than its groups."""
+    for name, one in first.cells.items():
+        two = second.cells.get(name)
+        if two is None:
+            continue
+        here, there = first.values(name), second.values(name)
+        several = 2 * len(here) <= len(one) and 2 * len(there) <= len(two)
+        if several and len(here) + len(there) >= _FEWEST_GROUPS:
+            cut = len(here & there)
+            if not cut or (cut == 1 and all(runs(c) == len(set(c)) for c in (one, two))):
+                yield name, one, two
+
+
+def runs(cells: Sequence[str]) -> int:
+    return sum(1 for _ in groupby(cells))
+
+
+def likewise(first: Table, second: Table) -> Iterator[Any]:
+    """Places of rows of the first that were chosen as the rows of the second were: as many other groups, or another stretch of the time."""
+    import numpy as np
+
+    for name, one, _ in groupings(first, second):
+        groups, places = np.unique(np.array(one), return_inverse=True)
+        rng = np.random.default_rng(0)
+        for _ in range(_DRAWS):
+            yield np.flatnonzero(np.isin(places, rng.permutation(len(groups))[: len(second.values(name))]))
+    for name in first.cells:
+        made, more = first.numbers(name), second.numbers(name) if name in second.cells else None
+        if made is None or more is None or len(first.values(name)) < _FEWEST_GROUPS:
+            continue
+        here, there = np.array(made), np.array(more)
+        if np.isfinite(here).all() and (here.max() <= there.min() or there.max() <= here.min()):
+            yield from np.array_split(np.argsort(here, kind="stable"), max(2, len(here) // len(there)))
 
 
 def beside(table: Table) -> tuple[str, str, tuple[str, ...]]:

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ _EXAMPLES = 5
 _FEWEST_ROWS = 20
 _MOST_SHARDS = 64
 _TWICE = 0.9  # of the samples of a file
+_BEYOND_CHANCE = (
+    5  # times as many rows as two draws of one kind would share: counts of chance spread by less than that
+)
+# Rows of one table that was divided by chance fall so far apart less often: three of four equal pairs may well be divided, and ten of ten are not.
+_RARE = 1e-3
 _ORDER = ("train", "val", "test")
 Flat = Callable[[str], bool]
 
@@ -164,7 +170,10 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
                 if min(len(set(first)) / len(first), len(set(second)) / len(second)) < 0.99:
                     continue
                 common = set(first) & set(second)
-                if common:
+                shared = sum(row in common for row in second)
+                if shared > _BEYOND_CHANCE * _by_chance(first, second) and (
+                    all(map(_is_named, by_split[one])) or _are_divided(first, second)
+                ):
                     left, right = by_split[one][0], by_split[two][0]
                     names = tuple(f"{k.path}[{k.part}]" if k.part else k.path for k in (left, right))
                     place = next(i for i, row in enumerate(second) if row in common)
@@ -173,7 +182,7 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
                         Overlap(
                             first=names[0],
                             second=names[1],
-                            shared=sum(row in common for row in second),
+                            shared=shared,
                             of=len(second),
                             how="rows",
                             trained=one == "train",
@@ -183,13 +192,43 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
     return found
 
 
+def _by_chance(first: Sequence[str], second: Sequence[str]) -> float:
+    """How many rows of the second would be in the first if both were drawn alike: by the pairs that are equal within each."""
+    equal = sum(count * (count - 1) / 2 for rows in (first, second) for count in Counter(rows).values())
+    pairs = sum(len(rows) * (len(rows) - 1) / 2 for rows in (first, second))
+    return len(first) * len(second) * equal / max(1.0, pairs)
+
+
+def _is_named(look: Look) -> bool:
+    """Whether each row says by a name of its own which one it is, so that no two are equal by chance."""
+    return look.kind == "text" or any(
+        len(key.values) == key.rows for table in look.tables for key in table.keys.values()
+    )
+
+
+def _are_divided(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether equal rows are divided between the two more often than if all rows had been dealt out by chance."""
+    one, two = Counter(first), Counter(second)
+    within = sum(count * (count - 1) / 2 for rows in (one, two) for count in rows.values())
+    across = sum(count * two[row] for row, count in one.items())
+    every, total = within + across, len(first) + len(second)
+    usual = len(first) * len(second) / (total * (total - 1) / 2)
+    part = across / every if every else 0.0
+    if part <= usual:
+        return False
+    # Chernoff's bound on the probability of so many.
+    apart = part * log(part / usual) + ((1 - part) * log((1 - part) / (1 - usual)) if part < 1 else 0.0)
+    return exp(-every * apart) < _RARE
+
+
 def twice(
     looks: Iterable[Look], split_of: Callable[[Look], tuple[str, str]]
 ) -> Iterator[tuple[str, str, int, int]]:
-    """Numbered files of one split of which the later holds the samples of the earlier."""
+    """Numbered files of one folder and split of which the later holds the samples of the earlier. Numbered folders are releases, or folds."""
     groups: dict[tuple[str, str], dict[str, set[Any]]] = defaultdict(dict)
     for look in looks:
-        numberless = re.sub(r"\d+", "#", look.path)
+        folder, slash, name = look.path.rpartition("/")
+        numberless = folder + slash + re.sub(r"\d+", "#", name)
         marks: set[Any] = max((set(table.sample.kept) for table in look.tables), key=len, default=set())
         marks = set(look.rows) or marks
         known = groups[numberless, split_of(look)[1]]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from premortem.events import FileFacts
+from premortem.preflight.data.code.joined import Join
 from premortem.preflight.data.tables import Table
 
+# Columns that are called after what they are for.
+LABELS = frozenset(
+    {"label", "labels", "class", "target", "category", "class_id", "label_id", "class_name", "y"}
+)
 SMALL = 20  # files; below that, "all but one are alike" says little
 
 
@@ -39,6 +46,26 @@ class Look:
     sizes: tuple[tuple[str, tuple[int, int]], ...] = ()  # of images in an archive: name, height and width
     notes: tuple[Annotated, ...] = ()  # what it says about other samples: boxes in pictures, spans in texts
     turned: int = 0  # EXIF's note which way is up; 1 and 0 mean as it is
+    holds: tuple[
+        tuple[str, str, float, float], ...
+    ] = ()  # lists and single entries of a row that they hold: how often, and how often by chance
+    parallel: tuple[
+        tuple[str, str, str, int, int], ...
+    ] = ()  # lists of its records that should run side by side: both, what is wrong, how much, of how many
+    filled: tuple[str, int] | None = None  # of rows of tokens: where they are filled up, and with what
+    rough: tuple[float, float, float] | None = (
+        None  # of signals: how far a value is from the one before it, at 5, 50 and 95 % of them; 1 for noise
+    )
+    ends: float = 0.0  # the share of a signal in whole numbers that lies at the ends of its type
+    swapped: bool = False  # noise that is a smooth signal once the bytes of each number are exchanged
+    widths: tuple[int, int, int, str] | None = (
+        None  # of a CSV: rows with more cells than its first, rows in all, its width, and one such row
+    )
+    heads: int = 0  # of a CSV: rows that are its first row once more
+    attributes: tuple[tuple[str, str], ...] = ()  # notes that are stored with an array
+    goes_round: bool = False  # a signal that is smooth once it is taken to go on at the other end of its type
+    cut: bool = False  # there are more rows than were read
+    faults: tuple[str, ...] = ()  # faults of our own in what was to be measured here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +175,7 @@ class Vocabulary:
     path: str
     words: frozenset[str]
     cased: bool = False  # it says that letters stay as large as they are
+    numbers: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)  # of the words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +250,65 @@ class Unruly:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recoded:
+    """Numbers of words that belong to a text row by row, and stand for other words in the vocabulary."""
+
+    path: str  # of the numbers
+    text: str
+    column: str
+    vocabulary: str
+    words: int  # different ones that were compared
+    wrong: int  # ... and have another number in the vocabulary
+    example: tuple[str, int, int]  # a word, its number in the file, its number in the vocabulary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """What `by` says about `file`, and what is there."""
+
+    by: str
+    key: str
+    file: str
+    what: str  # "rows", or the name of a checksum
+    said: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """An array, the table that it was made from, and rows in which they disagree."""
+
+    array: str
+    table: str
+    path: str  # of the table
+    rows: int
+    of: int
+    column: str
+    example: tuple[int, float, float]  # a row, what the table has there, what the array has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coded:
+    """An array of codes, row by row with a column of words: which code stands for which word."""
+
+    array: str
+    table: str
+    column: str
+    words: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """Rows of one split that lie far closer to rows of the other than rows of that lie to each other."""
+
+    first: str
+    second: str
+    rows: int
+    of: int
+    distance: float  # in usual distances between a row and its nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
     """One dataset on the disk."""
 
@@ -247,8 +334,10 @@ class Root:
     tables: tuple[Table, ...] = ()
     statistics: tuple[Statistics, ...] = ()
     vocabularies: tuple[Vocabulary, ...] = ()
+    recoded: tuple[Recoded, ...] = ()
     weights: tuple[Weights, ...] = ()
     lists: tuple[Listed, ...] = ()
+    chosen: tuple[Chosen, ...] = ()
     entries: tuple[Entries, ...] = ()
     stems: frozenset[str] = frozenset()  # names of sample files without their endings
     follows: tuple[Unruly, ...] = ()
@@ -265,9 +354,18 @@ class Root:
     described: tuple[FileFacts, ...] = ()  # texts, and what the script keeps for its next run
     stored: tuple[Stored, ...] = ()
     moved: tuple[Moved, ...] = ()
+    paths: tuple[str, ...] = field(default=(), repr=False)  # of the files, as many as may be looked through
+    doubled: tuple[
+        tuple[str, str, str, str], ...
+    ] = ()  # keys that stand twice: the file, the key, both values
+    near: tuple[Near, ...] = ()
+    announced: tuple[Announced, ...] = ()  # what files say about others, and is not so
+    copied: tuple[Copied, ...] = ()  # arrays that differ from the table they are made from
+    coded: tuple[Coded, ...] = ()
     twice: tuple[
         tuple[str, str, int, int], ...
     ] = ()  # two files of one split, samples in both, samples of the second
+    faults: tuple[str, ...] = ()  # faults of our own in what was to be measured: it is missing here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +376,16 @@ class Listed:
     series: str  # the same for the lists of other splits
     split: str
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Names that a small file has under a key: columns, where a table has some that are called so."""
+
+    path: str
+    key: str
+    names: tuple[str, ...]
+    alone: bool  # one name, and no list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +450,9 @@ class DataFacts:
     patterns: tuple[Pattern, ...] = ()
     lengths: tuple[Length, ...] = ()
     clips: tuple[ClipLength, ...] = ()
-    handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
+    handled: frozenset[str] = (
+        frozenset()
+    )  # "size", "type": the code brings every sample to one; "gaps": it knows of NaN
     notes: tuple[str, ...] = ()
     opened: frozenset[str] = (
         frozenset()
@@ -351,22 +461,48 @@ class DataFacts:
     names: frozenset[str] = frozenset()  # every word of the script's code
     sorts: bool = False  # it takes files in the order of their names
 
+    latest: frozenset[str] = frozenset()  # patterns of file names of which it takes the last by letters
+    lists: frozenset[tuple[str, ...]] = frozenset()  # lists of words by which its code numbers words
+    targets: frozenset[str] = frozenset()  # columns that its code predicts; "-1" for the last one
+    later: frozenset[tuple[str, str, int]] = (
+        frozenset()
+    )  # what its code takes from later rows: what it calls that, of which column, and how many rows later
+    columns: frozenset[tuple[str, ...]] = frozenset()  # lists of names in its code, which may be columns
+    dropped: frozenset[str] = frozenset()  # names of columns that it leaves out
+    writes: frozenset[str] = frozenset()  # texts that stand only where it writes a file
+    by_place: bool = False  # it reads tables by the place of their columns, and none by their names
+    guesses_types: bool = False  # it leaves to pandas what is a number in a text file
     drops_commas: bool = False  # it takes commas in numbers for marks between thousands
+    turns_commas: bool = False  # it takes commas in numbers for decimal points
+    drops_points: bool = False  # it takes points in numbers for marks between thousands
+    joins: frozenset[Join] = frozenset()  # columns by which its code joins tables
     truths: frozenset[str] = frozenset()  # columns of which the code asks whether their text is true
+    sorts_rows: bool = False  # it sorts rows by what they hold
     permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 
     def reads(self, path: str) -> bool:
-        """Whether the script may read this file: it has opened it, it names it, or there is no script."""
+        """Whether the script may read this file: it has opened it, it names it and not only to write it, or there is no script. A `*`
+        in the path stands for several files."""
         name = path.rpartition("/")[2]
-        if name in self.opened:
+        words = self.words - self.writes if self.writes else self.words
+        if any(name in text for text in self.writes) and not any(name in text for text in words):
+            return False
+        if name in self.opened or ("*" in name and any(fnmatchcase(each, name) for each in self.opened)):
             return True
         ending = f".{name.rpartition('.')[2]}"
         return not self.words or any(
-            name in text or name.rpartition(".")[0] == text or text == ending  # f"load_{year}.csv"
-            for text in self.words
+            name in text
+            or name.rpartition(".")[0] == text
+            or text == ending  # f"load_{year}.csv"
+            or ("*" in text and text.endswith(ending) and fnmatchcase(name, text.rpartition("/")[2]))
+            for text in words
         )
 
     def uses(self, table: Table, column: str) -> bool:
         """Whether the script may use this column: it names it, or hardly any of the file's (the label, what to drop)."""
         named = [name for name in (*table.sample.columns, *table.categories) if name in self.words]
         return column in self.words if len(named) >= 3 else True
+
+    def predicts(self, column: str, *, last: bool = False) -> bool:
+        """Whether this column is what is predicted: the script takes it for that, or it is called so. `last`: of its table."""
+        return column in self.targets or (last and "-1" in self.targets) or column.strip().lower() in LABELS

@@ -23,13 +23,25 @@ from premortem.preflight.data import (
     statistics,
 )
 from premortem.preflight.data.data_facts import Classes, Look, Root, Stored, Trouble
+from premortem.preflight.data.guard import Guard
 from premortem.preflight.data.readers.around import Around, MissingLibrary
-from premortem.preflight.data.relations import partners, ruled, streams
+from premortem.preflight.data.relations import (
+    announced,
+    checksums,
+    copied,
+    doubled,
+    nearby,
+    partners,
+    ruled,
+    streams,
+    wording,
+)
 from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
 from premortem.preflight.project import Tell
 
 _MOST_TEXTS = 64
+_MOST_PATHS = 20_000
 _SINGLE = frozenset({"image", "audio", "video"})  # one sample in each file
 
 
@@ -81,6 +93,12 @@ def look_at(
         for path, found in sound.items()
         if found and found[0].bands
     }
+    guard = Guard()
+    each = guard.each
+    vocabularies = each(lambda: given.vocabularies(tree.root, tree.files))
+    held = dict(each(lambda: moves.arrays(tree)))  # once for all that compare arrays
+    edges = {name: len(ends) for name, ends in each(lambda: moves.edges(tree, held))}
+    noted = each(lambda: announced.records(tree.root, tree.files, found_tables))
     root = Root(
         name=name,
         files=len(tree.files) + sum(map(len, tree.skipped.values())),
@@ -101,23 +119,37 @@ def look_at(
         overlaps=(*overlaps, *copies.row_overlaps(every, splitting), *near),
         copies=copies.within(compared, equal, flat, _class_of(found_classes)),
         tables=tuple(found_tables),
-        statistics=tuple(statistics.beside(tree.root, tree.files)),
-        vocabularies=tuple(given.vocabularies(tree.root, tree.files)),
-        weights=tuple(given.class_weights(tree.root, tree.files)),
-        lists=tuple(given.lists(tree.root, tree.files)),
-        entries=tuple(partners.entries(tree.root, tree.files)),
+        statistics=each(lambda: statistics.beside(tree.root, tree.files)),
+        vocabularies=vocabularies,
+        recoded=each(lambda: wording.recoded(held, found_tables, vocabularies)),
+        weights=each(lambda: given.class_weights(tree.root, tree.files)),
+        lists=each(lambda: given.lists(tree.root, tree.files)),
+        chosen=each(lambda: given.chosen(tree.root, tree.files)),
+        entries=each(lambda: partners.entries(tree.root, tree.files)),
         stems=frozenset(names.stem(file.name) for file in tree.files if file.kind in _SINGLE),
-        follows=tuple(ruled.unruly(tree, found_tables, bands)),
-        uneven_arrays=tuple(ruled.uneven(tree)),
-        streams=tuple(streams.streams(tree, raw)),
-        numbers=tuple(partners.numbers(tree.root, tree.files)),
+        follows=each(lambda: ruled.unruly(held, found_tables, bands)),
+        uneven_arrays=each(lambda: ruled.uneven(held)),
+        streams=each(lambda: streams.streams(tree, raw)),
+        numbers=each(lambda: partners.numbers(tree.root, tree.files)),
         links=tuple(tree.links),
-        described=tuple(_described(tree, keeps)),
-        stored=tuple(_stored(tree, sound)),
-        moved=tuple(moves.moved(tree)),
-        twice=tuple(copies.twice(every, splitting)),
+        described=each(lambda: _described(tree, keeps)),
+        stored=each(lambda: _stored(tree, sound)),
+        moved=each(lambda: moves.moved(tree, held)),
+        paths=tuple(file.path for file in tree.files[:_MOST_PATHS]),
+        doubled=each(lambda: doubled.keys(tree.root, tree.files)),
+        near=each(lambda: nearby.near(held, found_tables)),
+        announced=(
+            *each(lambda: checksums.differing(tree.root, noted)),
+            *each(lambda: announced.shorter(tree.root, tree.files, noted, every, edges)),
+        ),
+        copied=each(lambda: copied.differing(held, found_tables)),
+        coded=each(lambda: copied.coded(held, found_tables)),
+        twice=each(lambda: copies.twice(every, splitting)),
     )
-    return root, missing
+    ours = [
+        f"{path}, for {fault}" for path, found in looks.items() for look in found for fault in look.faults
+    ]
+    return replace(root, faults=tuple(dict.fromkeys([*guard.faults, *ours]))), missing
 
 
 def _described(tree: Tree, keeps: Sequence[Kept]) -> Iterator[FileFacts]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.preflight.data import names, splits
-from premortem.preflight.data.data_facts import Listed, Vocabulary, Weights
+from premortem.preflight.data.data_facts import Chosen, Listed, Vocabulary, Weights
 from premortem.preflight.data.statistics import contents
 from premortem.preflight.data.walk import File
 
@@ -17,6 +17,9 @@ _WEIGHTS = re.compile(
 _MOST_BYTES = 16 << 20
 _MOST_FILES = 16
 _FEWEST = 20  # words
+_LONGEST = 64  # letters of the name of a column
+_MOST_NAMES = 1000
+_SPECIAL = 8  # numbers that no word has: of padding, unknown ones and a few more
 _PIECES = ("##", "Ġ", "▁", "</w>")  # of words: such a vocabulary is not asked for whole ones
 
 
@@ -30,34 +33,49 @@ def vocabularies(root: Path, files: Iterable[File]) -> Iterator[Vocabulary]:
             if names.suffix(file.name) in {"txt", "vocab"}
             else contents(root / file.path)
         )
-        words = frozenset(listed(found))
+        lists = list(numbered(found))
+        words = frozenset(word for each in lists for word in each)
+        numbering = {tuple(sorted(each.items())): each for each in lists if is_numbering(each)}
+        numbers = next(iter(numbering.values())) if len(numbering) == 1 else {}
         letters = sum(len(word) == 1 for word in words)
         pieces = sum(word.startswith(_PIECES) or word.endswith(_PIECES) for word in words)
         if len(words) >= _FEWEST and letters < 0.5 * len(words) and pieces < 0.02 * len(words):
-            yield Vocabulary(path=file.path, words=words, cased=keeps_case(found))
+            yield Vocabulary(path=file.path, words=words, cased=keeps_case(found), numbers=numbers)
 
 
-def lines(path: Path) -> list[str]:
-    """The first word of each line; a number or a vector may follow it."""
+def lines(path: Path) -> Any:
+    """The first word of each line; a number or a vector may follow it. With their numbers where each line has one: these may be counts."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    split = [line.split() for line in text.splitlines()]
-    return [words[0] for words in split if words and len(words) <= 3]
+    split = [words for line in text.splitlines() if (words := line.split()) and len(words) <= 3]
+    if split and all(len(words) == 2 and words[1].isdecimal() for words in split):
+        return {word: int(number) for word, number in split}
+    return [words[0] for words in split]
 
 
-def listed(value: Any, depth: int = 0) -> Iterator[str]:
-    """Words with a number each, or a list of words, at any depth."""
+def numbered(value: Any, depth: int = 0) -> Iterator[dict[str, int]]:
+    """Words with a number each, and lists of words, whose places are their numbers, at any depth."""
     if isinstance(value, Mapping):
-        numbered = [k for k, v in value.items() if isinstance(k, str) and type(v) is int]
-        if len(numbered) >= _FEWEST and len(numbered) >= 0.9 * len(value):
-            yield from numbered
+        words = {k: v for k, v in value.items() if isinstance(k, str) and type(v) is int}
+        if len(words) >= _FEWEST and len(words) >= 0.9 * len(value):
+            yield words
         elif depth < 3:
             for each in value.values():
-                yield from listed(each, depth + 1)
+                yield from numbered(each, depth + 1)
     elif isinstance(value, list) and len(value) >= _FEWEST and all(isinstance(v, str) for v in value):
-        yield from value
+        yield {word: at for at, word in enumerate(value)}
+
+
+def is_numbering(words: Mapping[str, int]) -> bool:
+    """Each word has a number of its own, from 0 on and with hardly a gap: else they are counts, lengths or ranks."""
+    numbers = set(words.values())
+    return (
+        len(numbers) == len(words)
+        and 0 <= min(numbers) <= _SPECIAL
+        and max(numbers) <= 1.1 * len(words) + _SPECIAL
+    )
 
 
 def keeps_case(value: Any) -> bool:
@@ -81,6 +99,25 @@ def lists(root: Path, files: Iterable[File]) -> Iterator[Listed]:
         if 2 <= len(found) <= 1000 and len(set(found)) == len(found):
             parts = [part for part in re.split(r"[/_.-]+", file.path) if not names.split_of(part)]
             yield Listed(path=file.path, series="/".join(parts), split=split, names=tuple(found))
+
+
+def chosen(root: Path, files: Iterable[File]) -> Iterator[Chosen]:
+    """`{"target": "load_next", "features": ["load", "temp"]}`, at any depth."""
+    small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml"}]
+    for file in small[: 4 * _MOST_FILES]:
+        for key, value in named(contents(root / file.path)):
+            one = (value,) if isinstance(value, str) else tuple(value)
+            yield Chosen(path=file.path, key=key, names=one, alone=isinstance(value, str))
+
+
+def named(value: Any, depth: int = 0) -> Iterator[tuple[str, str | list[str]]]:
+    for key, each in value.items() if isinstance(value, Mapping) and depth < 3 else ():
+        if (isinstance(each, str) and len(each) <= _LONGEST) or (
+            isinstance(each, list) and 0 < len(each) <= _MOST_NAMES and all(isinstance(v, str) for v in each)
+        ):
+            yield str(key), each
+        else:
+            yield from named(each, depth + 1)
 
 
 def in_order(value: Any) -> list[str]:

@@ -15,11 +15,11 @@ _ENDS = (("src", "dst"), ("source", "target"), ("from", "to"), ("u", "v"), ("hea
 _LABELS = re.compile(r"(^|[^a-z])(y|labels?|targets?|class(es)?)([^a-z]|$)")
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 24
+_LONGEST = 1 << 12  # letters of a header that names two ends
 
 
-def moved(tree: Tree) -> Iterator[Moved]:
-    """Only where one file holds the labels or the edges, and one the rows."""
-    held = dict(arrays(tree))
+def moved(tree: Tree, held: Mapping[str, Any]) -> Iterator[Moved]:
+    """Only where one file holds the labels or the edges, and one the rows. `held`: the arrays of the tree."""
     tables = {name: made for name, made in held.items() if made.ndim == 2 and made.dtype.kind == "f"}
     labels = {
         name: made
@@ -68,7 +68,10 @@ def arrays(tree: Tree) -> Iterator[tuple[str, Any]]:
             made = np.load(tree.root / file.path, allow_pickle=False)
             if hasattr(made, "files"):
                 with made:
-                    yield from ((f"{file.path}[{part}]", made[part]) for part in made.files[:16])
+                    sizes = {names.stem(info.filename): info.file_size for info in made.zip.infolist()}
+                    for part in made.files[:16]:
+                        if sizes.get(part, 0) <= _MOST_BYTES:  # as it grows when it is unpacked
+                            yield f"{file.path}[{part}]", made[part]
             else:
                 yield file.path, made
         except Exception:  # noqa: BLE001, S112 - another's file, of any content: the readers say what is wrong with it
@@ -80,7 +83,7 @@ def edges(tree: Tree, held: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if _EDGES.search(name.lower()) and made.ndim == 2 and made.dtype.kind in "iu" and 2 in made.shape:
             yield name, made.T if made.shape[0] == 2 else made
     for file in tree.files:
-        if file.kind == "table" and _EDGES.search(file.name.lower()) and file.size <= _MOST_BYTES:
+        if file.kind == "table" and file.size <= _MOST_BYTES:
             found = ends_in(tree.root / file.path, file)
             if found is not None:
                 yield file.path, found
@@ -93,13 +96,17 @@ def ends_in(path: Path, file: File) -> Any:
 
     if names.suffix(file.name) not in {"csv", "tsv"}:
         return None
-    with path.open(encoding="utf-8", errors="replace", newline="") as opened:
-        rows = csv.DictReader(opened, delimiter="\t" if file.name.endswith(".tsv") else ",")
-        lower = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
-        ends = next((pair for pair in _ENDS if all(each in lower for each in pair)), None)
-        if ends is None:
-            return None
-        try:
-            return np.array([[int(row[lower[end]]) for end in ends] for row in rows], dtype="int64")
-        except (ValueError, TypeError):
-            return None
+    mark = "\t" if file.name.endswith(".tsv") else ","
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as opened:
+            head = opened.readline(_LONGEST)
+            lower = {name.strip().strip('"').lower() for name in head.split(mark)}
+            ends = next((pair for pair in _ENDS if lower.issuperset(pair)), None)
+            if ends is None:
+                return None
+            opened.seek(0)
+            rows = csv.DictReader(opened, delimiter=mark)
+            named = {str(name).strip().lower(): name for name in rows.fieldnames or ()}
+            return np.array([[int(row[named[end]]) for end in ends] for row in rows], dtype="int64")
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, csv.Error):
+        return None  # no table of edges

@@ -1,5 +1,6 @@
 """Words of the texts in a table, and how many of them a vocabulary knows."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -32,3 +33,15 @@ def known(words: Mapping[str, int], vocabulary: AbstractSet[str], *, small: bool
         forms |= {form.lower() for form in forms} if small else set()
         good += number * bool(forms & vocabulary)
     return good / total if total else 1.0
+
+
+def known_in_another_form(
+    words: Mapping[str, int], vocabulary: AbstractSet[str]
+) -> tuple[float, str, list[str]]:
+    """The share of the words that the vocabulary lacks only because accents are stored in another way, that way, and such words."""
+    total = sum(words.values())
+    best: tuple[float, str, list[str]] = (0.0, "", [])
+    for form in ("NFC", "NFD", "NFKC"):
+        lacking = [w for w in words if w not in vocabulary and unicodedata.normalize(form, w) in vocabulary]
+        best = max(best, (sum(words[word] for word in lacking) / max(1, total), form, lacking))
+    return best

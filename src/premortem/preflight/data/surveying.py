@@ -5,25 +5,28 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.amounts import count, share
+from premortem.amounts import count, share, size
 from premortem.derived.folding import fold
 from premortem.files import kept
+from premortem.files.syntax import last_name
+from premortem.findings import Finding
 from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
+from premortem.preflight.data.code import habits, joined
 from premortem.preflight.data.code.opened import Opened, fits, is_surely_data, opened, patterns, tops
 from premortem.preflight.data.data_facts import DataFacts, Length, Miss, Root
 from premortem.preflight.data.readers.raw import stored_type
 from premortem.preflight.data.walk import walk
-from premortem.preflight.data.wording import in_bytes
 from premortem.preflight.project import Part, Project, Tell
 from premortem.rehearsal.observations import Rehearsed
 
 TITLE = "Data"
 _UNHEARD = {"parquet", "h5", "hdf5", "arrow"}
+_MOST_FAULTS = 3  # of our own, that are shown of one dataset
 _PERMUTES = {"randperm", "permutation", "train_test_split", "random_split", "RandomSampler"}
 
 
@@ -55,9 +58,15 @@ def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> P
     return _part(project, tops(fresh), set(), Opened(), list(_lengths(project, seen)), tell)
 
 
-def survey_opened(project: Project, files: Iterable[str], began: float, tell: Tell) -> Part:
+def survey_opened(
+    project: Project,
+    files: Iterable[str],
+    began: float,
+    tell: Tell,
+    heard: Callable[[Finding], None] | None = None,
+) -> Part:
     """Beside a run: the files that it has opened, and folders of samples of which it has opened some. What was written since it
-    `began` is its own."""
+    `began` is its own. `heard` hears each finding as it is made, and before they are folded."""
     older = [path for path in map(Path, files) if _is_older(path, began)]
     used = [path for path in older if names.kind(path.name) != "tensor" or _holds_samples(path.name)]
     samples = {path for path in used if _holds_samples(path.name)}
@@ -71,11 +80,16 @@ def survey_opened(project: Project, files: Iterable[str], began: float, tell: Te
         roots[folder] = (roots.get(folder) or set()) | below | _unheard(folder, found)
     for folder in found.roots:
         if not any(folder == root or root in folder.parents for root in roots):
-            roots[folder] = _unheard(folder, found)
+            unheard = _unheard(folder, found)
+            inside = (
+                folder.resolve()
+            )  # what lies beside them and was opened says which of their columns are used
+            beside = {path.name for path in there if path.parent == inside}
+            roots[folder] = unheard | beside if unheard else set()
     roots = {folder: only for folder, only in roots.items() if only}
     if not roots:
         return Part(title=TITLE)
-    return _part(
+    part = _part(
         project,
         roots,
         set(),
@@ -83,7 +97,11 @@ def survey_opened(project: Project, files: Iterable[str], began: float, tell: Te
         (),
         tell,
         frozenset(path.name for path in used),
+        heard,
     )
+    # The run hears them one by one, and would show a consequence that comes before its cause.
+    part.findings = fold(part.findings, {check.card.code: check.card for check in ALL})
+    return part
 
 
 def _holds_samples(name: str) -> bool:
@@ -142,12 +160,13 @@ def _part(
     lengths: Iterable[Length],
     tell: Tell,
     seen: frozenset[str] = frozenset(),
+    heard: Callable[[Finding], None] | None = None,
 ) -> Part:
-    part = Part(title=TITLE)
+    part = Part(title=TITLE, heard=heard)
     surveyed, missing, endings = [], set[str](), Counter[str]()
     misses = list(found.misses)
-    code = [source.data for source in project.reading.sources] if project.target else []
-    trees = [ast.parse(text) for text in code]
+    sources = project.reading.sources if project.target else []
+    trees = [source.tree for source in sources]
     keeps = [each for tree in trees for each in kept.kept(tree)]
     for path, only in roots.items():
         shown = _shown(path, project)
@@ -182,19 +201,35 @@ def _part(
         words=found.texts,
         opened=seen,
         names=frozenset(
-            word.decode() for text in code for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", text)
+            word.decode()
+            for source in sources
+            for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", source.data)
         ),
         sorts=any(map(sorts_names, trees)),
+        latest=frozenset(each for tree in trees for each in habits.latest(tree)),
+        lists=frozenset(each for tree in trees for each in habits.lists_of_words(tree)),
+        targets=frozenset(each for tree in trees for each in habits.targets(tree)),
+        later=frozenset(each for tree in trees for each in habits.later(tree)),
+        columns=frozenset(each for tree in trees for each in habits.lists_of_columns(tree)),
+        dropped=frozenset(each for tree in trees for each in habits.dropped(tree)),
+        writes=habits.only_written(trees),
+        by_place=habits.by_place(trees),
+        guesses_types=habits.guesses_types(trees),
+        sorts_rows=any(map(sorts_rows, trees)),
         permutes=any(map(permutes, trees)),
         truths=frozenset(name for tree in trees for name in truths(tree)),
+        joins=frozenset(joined.joins(trees)),
         drops_commas=any(map(drops_commas, trees)),
+        turns_commas=any(map(turns_commas, trees)),
+        drops_points=any(map(drops_points, trees)),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
     )
     part.judge(ALL, facts)
-    part.findings = fold(part.findings, {check.card.code: check.card for check in ALL})
-    part.facts = [(root.name, _about(root)) for root in surveyed] + [("note", note) for note in facts.notes]
+    about = [(root.name, _about(root)) for root in surveyed] + [("note", note) for note in facts.notes]
+    about += [("not judged", names.shown(fault)) for root in surveyed for fault in root.faults[:_MOST_FAULTS]]
+    part.facts = about + part.facts
     part.record = {"roots": [_record(root) for root in surveyed], "notes": list(facts.notes)}
     if not surveyed and not part.findings and not facts.lengths:
         part.skipped = _why_nothing(project, found)
@@ -211,6 +246,24 @@ def sorts_names(tree: ast.AST) -> bool:
         and any(part in ast.unparse(node) for part in ("glob(", "iterdir(", "listdir(", "scandir("))
         for node in ast.walk(tree)
     )
+
+
+def sorts_rows(tree: ast.AST) -> bool:
+    """`rows.sort_values("hour")`, `sorted(rows, key=...)`, `rows[np.argsort(hour)]`, `ORDER BY`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            keyed = name in {"sorted", "sort"} and any(word.arg == "key" for word in node.keywords)
+            if keyed or name in {"sort_values", "sort_index", "sort_by", "lexsort", "set_index"}:
+                return True
+        elif isinstance(node, (ast.Subscript, ast.Assign)):
+            inner = node.slice if isinstance(node, ast.Subscript) else node.value
+            if isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "argsort":
+                return True
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if "order by" in node.value.lower():
+                return True
+    return False
 
 
 def truths(tree: ast.AST) -> Iterator[str]:
@@ -230,32 +283,56 @@ def truths(tree: ast.AST) -> Iterator[str]:
 
 def drops_commas(tree: ast.AST) -> bool:
     """`cell.replace(",", "")`, or `thousands=","`, and nothing that turns a comma into a point."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    replaced = {
-        tuple(a.value for a in c.args[:2] if isinstance(a, ast.Constant))
-        for c in calls
-        if isinstance(c.func, ast.Attribute) and c.func.attr == "replace"
-    }
-    said = {
-        (word.arg, word.value.value)
-        for c in calls
-        for word in c.keywords
-        if isinstance(word.value, ast.Constant)
-    }
-    turned = (",", ".") in replaced or ("decimal", ",") in said
-    return not turned and ((",", "") in replaced or ("thousands", ",") in said)
+    return not turns_commas(tree) and _handles(tree, (",", ""), ("thousands", ","))
+
+
+def turns_commas(tree: ast.AST) -> bool:
+    """`cell.replace(",", ".")`, or `decimal=","`."""
+    return _handles(tree, (",", "."), ("decimal", ","))
+
+
+def drops_points(tree: ast.AST) -> bool:
+    """`cell.replace(".", "")`, `re.sub("[.]", "", cell)`, `thousands="."`, or a reader that knows the locale."""
+    return _handles(tree, (".", ""), ("thousands", ".")) or any(
+        isinstance(node, ast.Call)
+        and (
+            last_name(node) in {"atof", "atoi", "setlocale", "parse_decimal", "parse_number"}
+            or (
+                last_name(node) == "sub"
+                and [_text(each) for each in node.args[:2]] in ([r"\.", ""], ["[.]", ""])
+            )
+        )
+        for node in ast.walk(tree)
+    )
+
+
+def _text(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _handles(tree: ast.AST, replaced: tuple[str, str], said: tuple[str, str]) -> bool:
+    """Whether the code replaces one text by another, or names this option with this value."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "replace":
+            if tuple(a.value for a in call.args[:2] if isinstance(a, ast.Constant)) == replaced:
+                return True
+        if any(
+            word.arg == said[0] and isinstance(word.value, ast.Constant) and word.value.value == said[1]
+            for word in call.keywords
+        ):
+            return True
+    return False
 
 
 def permutes(tree: ast.AST) -> bool:
     """`shuffle=True`, `randperm`, `train_test_split`: all samples are drawn in an order of chance."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    called = {c.func.attr if isinstance(c.func, ast.Attribute) else getattr(c.func, "id", "") for c in calls}
     mixed = any(
         word.arg == "shuffle" and not (isinstance(word.value, ast.Constant) and not word.value.value)
         for call in calls
         for word in call.keywords
     )
-    return mixed or bool(called & _PERMUTES)
+    return mixed or any(last_name(call) in _PERMUTES for call in calls)
 
 
 def _shown(path: Path, project: Project) -> str:
@@ -290,13 +367,16 @@ def _why_nothing(project: Project, found: Opened) -> str:
 def _about(root: Root) -> str:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in root.kinds) or "nothing to load"
     files = count(root.samples, "sample file") if root.samples else count(root.files, "file")
-    text = f"{files} ({kinds}), {in_bytes(root.bytes)}"
+    text = f"{files} ({kinds}), {size(root.bytes)}"
     if root.samples and not root.read:
         text += "; none was decoded: files of this kind are only listed"
     if root.read:
         text += f"; {root.read:,} of {root.files:,} files decoded ({share(root.read, root.files)})"
         text += ", a random sample with a fixed seed" if root.samples > sampling.ALL_UP_TO else ""
-    tables = [table for table in root.tables if table.sample.columns and table.profile.kind != "channels"]
+    # A table that a column divides into splits is there as a whole, too.
+    tables = [
+        t for t in root.tables if t.sample.columns and t.profile.kind != "channels" and "=" not in t.part
+    ]
     if tables:
         text += f"; {sum(t.read for t in tables):,} of {sum(t.rows for t in tables):,} rows looked at"
     if root.cut:

@@ -2,10 +2,11 @@
 
 import math
 import re
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from premortem.preflight.data import names
 from premortem.preflight.data.cells import Keys, Notation, keys, notations
@@ -17,6 +18,7 @@ from premortem.profile.facts import Profile
 from premortem.profile.sample import MOST_COLUMNS, Row, Sample, mark
 from premortem.profile.weighting import carrying
 
+T = TypeVar("T")
 MOST_ROWS = 50_000
 MOST_CELLS = 1_000_000
 _MOST_CATEGORIES = 300
@@ -50,12 +52,43 @@ class Table:
     keys: Mapping[str, Keys] = field(default_factory=dict)  # columns by which tables are joined
     # The cells themselves, of a table that is not too large: for what is asked of several columns or tables at once.
     cells: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, repr=False)
+    columns: tuple[str, ...] = ()  # all of them, of a table of text
     series: str = ""  # the dataset that it is a split of
     split: str = ""
+    _kept: dict[tuple[str, str], Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def shown(self) -> str:
         return f"{self.path}[{self.part}]" if self.part else self.path
+
+    def once(self, what: str, column: str, make: Callable[[], T]) -> T:
+        """What is made of a column, made once: each table is held against each other one, which would make it as often."""
+        key = (what, column)
+        if key not in self._kept:
+            self._kept[key] = make()
+        made: T = self._kept[key]
+        return made
+
+    def numbers(self, column: str) -> Sequence[float] | None:
+        """As `numbers_in` has them."""
+        return self.once("numbers", column, lambda: packed(numbers_in(self.cells[column])))
+
+    def values(self, column: str) -> frozenset[str]:
+        """The different cells."""
+        return self.once("values", column, lambda: frozenset(self.cells[column]))
+
+
+def packed(values: Sequence[float] | None) -> Sequence[float] | None:
+    """In eight bytes each."""
+    return None if values is None else array("d", values)
+
+
+def whole_and_parts(columns: Mapping[str, Sequence[str]], path: str) -> Iterator[Table]:
+    """A table of text, and one more for each split that a column of it names."""
+    table = of_columns(columns, path)
+    if table is not None:
+        yield table
+        yield from split_by_column(table, columns)
 
 
 def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") -> Table | None:
@@ -106,6 +139,7 @@ def of_columns(columns: Mapping[str, Sequence[str]], path: str, part: str = "") 
         keys=keys(cells) if every == 1 else {},
         words=words_in({name: column for name, column in cells.items() if name not in numbers}),
         sample=sample,
+        columns=tuple(columns),
         cells=cells if every == 1 and len(cells) * count <= MOST_CELLS else {},
     )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from itertools import pairwise
 from statistics import correlation, median
 from typing import NamedTuple
@@ -13,7 +13,8 @@ _TIME = re.compile(
 _MOST = 0.9  # of the cells
 _RISING = 0.98  # of the rows
 _SAME_STEP = 0.05  # of the step between two rows: clocks are read a little early or late
-_KEPT = 4000  # times, one after the other
+_KEPT = 50_000  # times, one after the other: as many as a table has rows that are read
+_COMPARED = 20_000  # rows
 _WORDS = frozenset(
     "time times timestamp ts date datetime day days hour epoch unix utc t when created updated at seconds secs ms".split()
 )
@@ -90,7 +91,7 @@ def following(numbers: Mapping[str, Sequence[float]]) -> tuple[tuple[str, float]
     """Columns in which a row says much about the next one."""
     found = []
     for name, values in numbers.items():
-        head = values[:_KEPT]
+        head = values[:_COMPARED]
         try:
             alike_to_next = correlation(head[:-1], head[1:])
         except (ValueError, ArithmeticError):  # one number everywhere, or too few
@@ -98,10 +99,6 @@ def following(numbers: Mapping[str, Sequence[float]]) -> tuple[tuple[str, float]
         if 0.7 < alike_to_next < 0.9999:  # more is a counter, or the time itself
             found.append((name, round(alike_to_next, 2)))
     return tuple(found)
-
-
-def when(time: float) -> str:
-    return f"{datetime.fromtimestamp(time, timezone.utc):%Y-%m-%d %H:%M}"
 
 
 def length(seconds: float) -> str:

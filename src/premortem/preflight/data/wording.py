@@ -13,8 +13,3 @@ def some(paths: Sequence[str], most: int = 3) -> str:
 
 def size(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) or "a single number"
-
-
-def in_bytes(number: float) -> str:
-    amount, unit = amounts.scaled(number)
-    return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"

@@ -5,21 +5,19 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from premortem.amounts import short, size
-from premortem.preflight import options, reading
+from premortem.amounts import free, short, size
+from premortem.preflight import reading
 from premortem.preflight.environment import caching, copies, devices, machine, outputs
 from premortem.preflight.environment.machine_facts import Facts
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
-from premortem.preflight.values import Values
 
 
 def gather(project: Project, tell: Tell) -> tuple[Facts, Reading]:
     tell("reading the script")
     read = project.reading
-    known = options.read(read.sources, project.argv)
-    values = Values(known)
-    facts = Facts(use=devices.use(read), memory=machine.memory_available())
+    known, values = project.options, project.values
+    facts = Facts(use=devices.use(read), memory=free())
     tell("asking the machine")
     present, facts.driver = machine.gpus()
     facts.gpus = machine.visible(present)

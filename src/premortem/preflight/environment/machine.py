@@ -4,12 +4,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from premortem.files.machine import answer_of
 from premortem.preflight.environment.machine_facts import Booking, Gpu, Torch
 from premortem.vault.deadline import on_colab, on_kaggle
 
@@ -73,18 +73,8 @@ def _model(file: Path) -> str:
 
 
 def _lines(command: list[str]) -> list[str]:
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SMI_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []
+    said = answer_of(command, _SMI_PATIENCE, well=True)
+    return [line.strip() for line in said.splitlines() if line.strip()]
 
 
 def visible(found: list[Gpu], environ: Mapping[str, str] = os.environ) -> list[Gpu]:
@@ -134,17 +124,9 @@ def torch_at(folder: str) -> Torch | None:
 def asked(torch: Torch, folder: Path) -> tuple[Torch, list[tuple[int, int]]]:
     """What torch itself says where there is a GPU, in a process of its own; and the GPUs' capabilities."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", _ASK_TORCH],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TORCH_PATIENCE,
-            check=False,
-        )
-        answer = json.loads(done.stdout.strip().splitlines()[-1])
-    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError):
+        said = answer_of([sys.executable, "-c", _ASK_TORCH], _TORCH_PATIENCE, folder)
+        answer = json.loads(said.strip().splitlines()[-1])
+    except (ValueError, IndexError):
         return torch, []
     found = Torch(
         version=torch.version,
@@ -155,22 +137,3 @@ def asked(torch: Torch, folder: Path) -> tuple[Torch, list[tuple[int, int]]]:
         problem=answer.get("problem", ""),
     )
     return found, [(major, minor) for major, minor in answer.get("capabilities", ())]
-
-
-def memory_available() -> int | None:
-    """Bytes that can still be had: of the machine, or of the container when that is less."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        return None
-    limit, used = (_count(Path("/sys/fs/cgroup", name)) for name in ("memory.max", "memory.current"))
-    return free if limit is None or used is None else min(free, max(limit - used, 0))
-
-
-def _count(file: Path) -> int | None:
-    try:
-        text = file.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None

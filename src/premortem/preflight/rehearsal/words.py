@@ -2,7 +2,7 @@
 
 import math
 
-from premortem.amounts import scaled
+from premortem.amounts import count, share, size
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.proof.page import verdict
 from premortem.rehearsal.observations import Force, Rehearsed
@@ -36,8 +36,8 @@ def facts_of(scene: Scene) -> list[tuple[str, str]]:
     )
     if facts.largest:
         rows.append(("largest batch", facts.largest))
-    gpu = f", {size(facts.peak_cuda)} on the GPU" if facts.peak_cuda is not None else ""
-    rows.append(("peak memory", f"{size(facts.peak_rss)} of the process, premortem included{gpu}"))
+    gpu = f", {size(facts.peak_cuda, digits=3)} on the GPU" if facts.peak_cuda is not None else ""
+    rows.append(("peak memory", f"{size(facts.peak_rss, digits=3)} of the process, premortem included{gpu}"))
     rows += times(scene)
     rows += [("in force", sentence) for sentence in in_force(facts.force)]
     rows += forecast(scene)
@@ -50,7 +50,7 @@ def steps(facts: Rehearsed) -> str:
     made = f"{facts.steps} made"
     values = facts.losses
     losses = f", loss {float(values[0]):.4g} then {float(values[-1]):.4g}" if len(values) > 1 else ""
-    seen = f"; {plural(facts.evaluations, 'evaluation')} and {plural(len(facts.saved), 'save')} seen"
+    seen = f"; {count(facts.evaluations, 'evaluation')} and {count(len(facts.saved), 'save')} seen"
     return (
         made
         + losses
@@ -85,12 +85,12 @@ def times(scene: Scene) -> list[tuple[str, str]]:
     parts = {name: getattr(split, name) for name in _NAMES}
     # Each is a median of its own, so that together they may come to a little more than the step.
     whole = max(split.step, sum(parts.values()))
-    shares = ", ".join(f"{_NAMES[name]} {share(seconds, whole)}" for name, seconds in parts.items())
+    shares = ", ".join(f"{_NAMES[name]} {share(seconds, whole, 0)}" for name, seconds in parts.items())
     rest = whole - sum(parts.values())
     most = max(parts, key=lambda name: parts[name])
     bound = _NAMES[most] if parts[most] > rest else "the loss and the script's own code"
     return [
-        ("time of a step", f"{span(split.step)}: {shares}, the rest {share(rest, whole)}"),
+        ("time of a step", f"{span(split.step)}: {shares}, the rest {share(rest, whole, 0)}"),
         ("bound by", bound),
     ]
 
@@ -102,15 +102,15 @@ def in_force(force: Force) -> list[str]:
             f"autocast ({', '.join(force.autocast)}): {force.low} of {force.low + force.full} products in 16 bits"
         )
     if force.scaler:
-        found.append(f"gradient scaler: {plural(force.scaled, 'loss', 'losses')} scaled")
+        found.append(f"gradient scaler: {count(force.scaled, 'loss', 'losses')} scaled")
     if force.convolutions and (force.last_weights or force.last_inputs):
         found.append(
             f"channels_last: weights of {force.last_weights} and activations of {force.last_inputs} "
             f"of {force.convolutions} convolutions"
         )
     if force.compiled:
-        broken = f", {plural(len(force.breaks), 'graph break')}" if force.breaks else ""
-        found.append(f"torch.compile: {plural(force.graphs, 'graph')}{broken}")
+        broken = f", {count(len(force.breaks), 'graph break')}" if force.breaks else ""
+        found.append(f"torch.compile: {count(force.graphs, 'graph')}{broken}")
     if force.cache:
         faster = (
             f", a second access is {force.cache_speedup:.3g} times as fast" if force.cache_speedup else ""
@@ -127,19 +127,11 @@ def forecast(scene: Scene) -> list[tuple[str, str]]:
     if scene.evaluation_seconds:
         rows.append(("an evaluation", f"about {span(scene.evaluation_seconds)}"))
     if facts.saved:
-        rows.append(("a save", f"{size(facts.saved[-1].bytes)} in {span(scene.save_seconds)}"))
+        rows.append(("a save", f"{size(facts.saved[-1].bytes, digits=3)} in {span(scene.save_seconds)}"))
     if total is not None:
-        turns = plural(facts.epochs, "epoch") if facts.epochs else plural(facts.planned_steps or 0, "step")
+        turns = count(facts.epochs, "epoch") if facts.epochs else count(facts.planned_steps or 0, "step")
         rows.append(("the whole run", f"about {span(total)} for {turns}, on this machine"))
     return rows
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole > 0 else "0 %"
 
 
 def span(seconds: float) -> str:
@@ -148,8 +140,3 @@ def span(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
-
-
-def size(count: int | None) -> str:
-    number, unit = scaled(count or 0, "GiB")
-    return f"{number:.3g} {unit}"

@@ -134,6 +134,12 @@ def threads() -> int:
         return 1
 
 
+def thread_names() -> list[str]:
+    """Of all threads of this process but the first, as the system calls them."""
+    tasks = sorted(int(each) for each in os.listdir("/proc/self/task"))
+    return [text(f"/proc/self/task/{each}/comm").strip() for each in tasks if each != os.getpid()]
+
+
 def may_mount() -> bool:
     """Root of the whole machine, which needs no user namespace: owners stay what they are."""
     held = text("/proc/self/status").partition("CapEff:")[2].split()

@@ -1,7 +1,5 @@
 """What the verbs of `premortem ckpt` have in common: how they are called, and how they show things."""
 
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +13,10 @@ from premortem import redaction
 from premortem.command_line import Parser, formatted
 from premortem.errors import VaultError
 from premortem.files.plain import dumps
+from premortem.terminal.frame import clean
 from premortem.terminal.progress import PERCENT
 from premortem.terminal.progress import progress as terminal_progress
+from premortem.terminal.readers import printed
 from premortem.vault.blocks import Advance
 from premortem.vault.contents import Contents, open_contents
 
@@ -51,18 +51,11 @@ def table(*titles: str) -> Table:
 
 def words(value: Any, style: str = "") -> Text:
     """Text of a stranger's file must not steer the terminal."""
-    text = redaction.redacted(str(value))
-    return Text("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text), style)
+    return Text(clean(redaction.redacted(str(value))), style)
 
 
 def print_json(value: Any) -> None:
-    text = dumps(value, indent=2) + "\n"
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough; Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    printed(dumps(value, indent=2) + "\n")
 
 
 @contextmanager

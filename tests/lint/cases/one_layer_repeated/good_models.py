@@ -65,3 +65,12 @@ class Decided(nn.Module):
             self.heads = nn.ModuleList([head for _ in range(depth)])
         else:
             self.heads = nn.ModuleList([copy.deepcopy(head) for _ in range(depth)])
+
+
+class Encoder(nn.Module):
+    """As in ALBERT: the blocks have one set of weights, shared between all depths."""
+
+    def __init__(self, width, depth):
+        super().__init__()
+        block = nn.Linear(width, width)
+        self.blocks = nn.ModuleList([block] * depth)

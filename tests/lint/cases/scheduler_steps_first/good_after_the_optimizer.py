@@ -1,4 +1,5 @@
 import torch
+from schedules import WarmupCosineSchedule
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 
@@ -56,3 +57,14 @@ def plateau(net, loader, env):
         optimizer.zero_grad()
         net(batch).mean().backward()
         optimizer.step()
+
+
+def gives_the_rate_of_the_step_to_come(net, loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    schedule = WarmupCosineSchedule(optimizer, 10)
+    for batch in loader:
+        optimizer.zero_grad()
+        net(batch).mean().backward()
+        rate = schedule.step()
+        optimizer.step()
+        print(rate)

@@ -1,4 +1,5 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from premortem.amounts import some
 from premortem.preflight.data import compared
@@ -22,7 +23,8 @@ class AnotherUnitInAPart(Check):
     Convert where the rows are read, by the column that says where they come from.
 
     ## When it stays silent
-    When parts differ by nature as much as that, when no usual conversion makes them agree, and below thirty rows of a part.
+    When the rows of the part differ from the rest in other columns too, when parts differ that much among themselves, when no usual
+    conversion makes them agree or several would, and below thirty rows of a part.
     """
 
     card = Card(
@@ -50,9 +52,10 @@ class AnotherUnitInAPart(Check):
                             yield found
             for first, second in alike(root.tables):
                 one, two = columns.measured(first), columns.measured(second)
-                for column in one:
-                    if column in two and column not in seen and facts.uses(second, column):
-                        odd = units.odd_parts([one[column], two[column]])
+                both = {column: [one[column], two[column]] for column in one if column in two}
+                for column, parts in both.items():
+                    if column not in seen and facts.uses(second, column):
+                        odd = units.odd_parts(parts, _besides(both, column), column)
                         if odd is not None:
                             seen.add(column)
                             table, other = (first, second) if odd.parts == (0,) else (second, first)
@@ -65,36 +68,35 @@ class AnotherUnitInAPart(Check):
                                 odd,
                             )
 
-    def _within(self, root: Root, table: Table, column: str, values: object) -> Finding | None:
-        import numpy as np
+    def _within(self, root: Root, table: Table, column: str, values: Any) -> Finding | None:
+        every = columns.measured(table)
 
-        made = np.asarray(values)
+        def odd_rows(parts: Sequence[Any]) -> units.Converted | None:
+            others = {name: [cells[rows] for rows in parts] for name, cells in every.items()}
+            return units.odd_parts(others[column], _besides(others, column), column)
+
         for name, cells in columns.sources(table).items():
             groups = columns.groups(cells)
             if name == column or len(groups) < 2:
                 continue
-            found = units.odd_parts([made[rows] for rows in groups.values()])
+            found = odd_rows(list(groups.values()))
             if found is not None and (len(groups) >= 4 or found.large):
                 odd = [list(groups)[at] for at in found.parts]
-                where = f"where `{shown(name)}` is {some([f'`{shown(word)}`' for word in odd])}"
+                where = f"where `{shown(name)}` is {some(map(shown, odd))}"
                 return self._say(root, table, column, where, "in the other rows", found)
-        chunks = list(columns.chunks(len(made)))
-        found = units.odd_parts([made[rows] for rows in chunks]) if len(chunks) >= 4 else None
+        chunks = list(columns.chunks(len(values)))
+        found = odd_rows(chunks) if len(chunks) >= 4 else None
         if found is not None:
             first, last = chunks[found.parts[0]][0], chunks[found.parts[-1]][-1]
-            if (
-                len(found.parts) == found.parts[-1] - found.parts[0] + 1
-                and len(chunks) - len(found.parts) >= 3
-            ):
+            together = len(found.parts) == found.parts[-1] - found.parts[0] + 1
+            if together and len(chunks) - len(found.parts) >= 3:
                 where = f"in about rows {first:,} to {last:,} of `{shown(table.shown)}`"
                 return self._say(root, table, column, where, "in the other rows", found)
-        mixed = units.mixture(made)
-        if mixed is not None:
-            how, here, rest, number = mixed
-            where = f"in {number:,} rows of `{shown(table.shown)}`"
-            return self._say(
-                root, table, column, where, "in the others", units.Converted((), how, here, rest, True)
-            )
+        heaps = units.heaps(values)
+        found = odd_rows(heaps) if heaps is not None else None
+        if heaps is not None and found is not None and found.large:
+            where = f"in {len(heaps[found.parts[0]]):,} rows of `{shown(table.shown)}`"
+            return self._say(root, table, column, where, "in the others", found)
         return None
 
     def _say(
@@ -109,6 +111,10 @@ class AnotherUnitInAPart(Check):
             column=column,
             conversion=found.how,
         )
+
+
+def _besides(parts: dict[str, list[Any]], column: str) -> list[list[Any]]:
+    return [made for name, made in parts.items() if name != column]
 
 
 def alike(tables: tuple[Table, ...]) -> Iterator[tuple[Table, Table]]:

@@ -1,7 +1,14 @@
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from math import isfinite
+
 from premortem.amounts import share, some
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations.columns import VARIED
+from premortem.preflight.data.tables import Table, is_whole
 from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.between import only_in
 from premortem.profile.facts import Profile
@@ -25,7 +32,8 @@ class CategoryOnlyInOneSplit(Check):
 
     ## When it stays silent
     When the splits have hardly a value in common, as names and identifiers, and when so few rows have it that chance
-    explains it.
+    explains it. For what is not predicted: where the column is a quantity; where a value comes in few stretches of the file, or in
+    few of the patients or shops by which the rows were divided.
     """
 
     card = Card(
@@ -42,6 +50,8 @@ class CategoryOnlyInOneSplit(Check):
                 for column, values in second.categories.items():
                     known = first.categories.get(column)
                     if known and len(values) <= _FEW and facts.uses(second, column):
+                        if not facts.predicts(column) and is_natural(first, second, column):
+                            continue
                         yield from self._compare(
                             root.name, column, (first.shown, known), (second.shown, values)
                         )
@@ -78,3 +88,32 @@ class CategoryOnlyInOneSplit(Check):
             rows=rows,
             of=total,
         )
+
+
+def is_natural(first: Table, second: Table, column: str) -> bool:
+    """Whether the column is a quantity, of which not each value has to come; or its values come in stretches, or the rows were divided by
+    groups, and chance explains which of these have the value."""
+    if column not in first.cells or column not in second.cells:
+        return False
+    one, two = first.cells[column], second.cells[column]
+    if is_quantity(first.numbers(column)):
+        return True
+    units = [([key for key, _ in groupby(one)], [key for key, _ in groupby(two)])]
+    for _, here, there in compared.groupings(first, second):
+        units.append((in_groups(here, one), in_groups(there, two)))
+    return any(
+        not only_in(*(Profile("", classes=tuple(Counter(each).items())) for each in both)) for both in units
+    )
+
+
+def in_groups(groups: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Each value once for each group that has it."""
+    return [cell for _, cell in set(zip(groups, cells, strict=True))]
+
+
+def is_quantity(values: Sequence[float] | None) -> bool:
+    """Not the numbers of classes, which are few, whole and leave hardly one out."""
+    found = {value for value in values or () if isfinite(value)}
+    return len(found) > 1 and (
+        len(found) > VARIED or not is_whole(list(found)) or max(found) - min(found) >= 2 * len(found)
+    )

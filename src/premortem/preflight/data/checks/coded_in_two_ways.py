@@ -69,7 +69,12 @@ def floats(counts: Counter[str]) -> str:
 
 def words_and_numbers(table: Table, column: str, counts: Counter[str]) -> str:
     numbers = {word for word in counts if is_number(word)}
-    words = {word for word in counts if word not in numbers and word.lower() not in _EMPTY}
+    # `175/181` beside `181` is one code: of two numbers where there are two, and of one where there is one.
+    words = {
+        word
+        for word in counts
+        if word not in numbers and word.lower() not in _EMPTY and any(map(str.isalpha, word))
+    }
     number, word = sum(counts[each] for each in numbers), sum(counts[each] for each in words)
     if min(len(numbers), len(words)) < 2 or min(number, word) < _SHARE * counts.total():
         return ""

@@ -1,9 +1,10 @@
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import is_id
+from premortem.preflight.data.tables import Table, is_id
 from premortem.preflight.unit import Card, Check, Findings, Severity
-from premortem.profile.joint import unrelated
+from premortem.profile.facts import Unrelated
+from premortem.profile.joint import is_as_far, unrelated
 from premortem.profile.wording import unrelated as said
 
 
@@ -22,6 +23,7 @@ class ColumnOfOtherRows(Check):
 
     ## When it stays silent
     When several columns differ, or the other pairs of columns do not agree up to chance: then the data is of another time or place.
+    Where the rows were divided by groups (patients, states) or at a time, when some groups or stretches of one file differ as much.
     """
 
     card = Card(
@@ -40,7 +42,11 @@ class ColumnOfOtherRows(Check):
                 found = unrelated(first.sample, second.sample)
                 if found is None or not facts.uses(first, found.column) or not facts.uses(first, found.other):
                     continue
-                if is_id(found.column, None) or is_id(found.other, None):
+                if (
+                    is_id(found.column, None)
+                    or is_id(found.other, None)
+                    or is_of_groups(first, second, found)
+                ):
                     continue
                 yield self.finding(
                     f"`{shown(root.name)}`: {said(found, f'`{shown(first.shown)}`', f'`{shown(second.shown)}`')}",
@@ -53,3 +59,16 @@ class ColumnOfOtherRows(Check):
                     first=found.first,
                     second=found.second,
                 )
+
+
+def is_of_groups(first: Table, second: Table, found: Unrelated) -> bool:
+    """Whether the rows were divided by groups or at a time, and groups or stretches of the first file differ as much in this."""
+    column, other = (
+        first.numbers(name) if name in first.cells else None for name in (found.column, found.other)
+    )
+    if column is None or other is None:
+        return False
+    import numpy as np
+
+    made = np.array(column), np.array(other)
+    return any(is_as_far(found, *(each[rows] for each in made)) for rows in compared.likewise(first, second))

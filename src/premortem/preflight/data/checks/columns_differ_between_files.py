@@ -6,9 +6,10 @@ from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.profile.alone import column_of
 from premortem.profile.between import WITHIN, along, shifts
 from premortem.profile.facts import Shift
-from premortem.profile.lone import between_splits, two_groups
+from premortem.profile.lone import between_splits, is_as_far, two_groups
 from premortem.profile.wording import shift
 
 
@@ -55,7 +56,7 @@ class ColumnsDifferBetweenFiles(Check):
                 found = shifts(first.profile, second.profile)
                 if not found and first.profile.kind == "table":
                     lone = between_splits(first.sample, second.sample)
-                    found = [lone] if lone else []
+                    found = [lone] if lone and not is_of_groups(first, second, lone) else []
                 found = [s for s in found if self._counts(facts, second, s)]
                 if found:
                     seen |= {first.path, second.path}
@@ -118,3 +119,15 @@ class ColumnsDifferBetweenFiles(Check):
             first=found[0].first,
             second=found[0].second,
         )
+
+
+def is_of_groups(first: Table, second: Table, found: Shift) -> bool:
+    """Whether the rows were divided by groups or at a time, and groups or stretches of the first file differ as much in this."""
+    values = first.numbers(found.column) if found.column in first.cells else None
+    if values is None:
+        return False
+    whole = column_of(found.column, values)
+    return any(
+        is_as_far(found, whole, column_of(found.column, [values[at] for at in rows]))
+        for rows in compared.likewise(first, second)
+    )

@@ -1,9 +1,14 @@
+import re
+
 from premortem.amounts import some
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
+from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.alone import constants
 from premortem.profile.wording import amount
+
+_NEARLY = 0.95  # of the cells: the last evening of a year is the first of the next one elsewhere
 
 
 class ConstantColumn(Check):
@@ -20,7 +25,8 @@ class ConstantColumn(Check):
 
     ## When it stays silent
     For 0 and 1, which are written on purpose; when a fifth of the columns are like it; and when the script names columns of
-    the file and not this one.
+    the file and not this one. When the number says what the file is of: the year of a survey, or what stands in the file's name or
+    in the cells of another column, as the year does in the dates of one year.
     """
 
     card = Card(
@@ -34,7 +40,11 @@ class ConstantColumn(Check):
     def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for table in (t for t in root.tables if t.split in {"", "train"} and "=" not in t.part):
-                found = [c for c in constants(table.profile) if facts.uses(table, c.name)]
+                found = [
+                    c
+                    for c in constants(table.profile)
+                    if facts.uses(table, c.name) and not _describes(table, c.name, amount(c.low))
+                ]
                 if found:
                     yield self.finding(
                         f"`{shown(root.name)}`: {some([c.name for c in found])} {'is' if len(found) == 1 else 'are'} "
@@ -45,3 +55,22 @@ class ConstantColumn(Check):
                         columns=[c.name for c in found][:20],
                         value=found[0].low,
                     )
+
+
+def _describes(table: Table, column: str, number: str) -> bool:
+    """Whether the constant says what the table is of."""
+
+    def stands_in(text: str) -> bool:
+        return number in re.findall(r"\d+", text)
+
+    others = [cells for name, cells in table.cells.items() if name != column]
+    return (
+        is_time(column)
+        or stands_in(table.path)
+        or any(len(set(cells)) > 1 and sum(map(stands_in, cells)) >= _NEARLY * len(cells) for cells in others)
+    )
+
+
+def is_time(column: str) -> bool:
+    """`year`, `survey_month`: when the rows are from. A join or a sensor that fails sets no clock."""
+    return bool(set(re.split(r"[^a-z]+", column.lower())) & {"year", "month", "quarter"})

@@ -2,7 +2,7 @@ from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Card, Check, Findings, Severity
 
-_FEWEST = 20  # rows
+_FEWEST = 50  # rows: fewer are a list of cases rather than a set to train on
 
 
 class ConstantLabel(Check):

@@ -1,5 +1,4 @@
-from datetime import datetime, timezone
-
+from premortem.amounts import minute
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Card, Check, Findings, Severity
@@ -42,14 +41,10 @@ class KeptFileIsStale(Check):
                 if newer:
                     source = max(newer, key=lambda file: file.written)
                     yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(cache.path)}` was kept on {when(cache.written)}, and `{shown(source.path)}`, "
-                        f"from which it is made, was written on {when(source.written)}",
+                        f"`{shown(root.name)}`: `{shown(cache.path)}` was kept on {minute(cache.written)} UTC, and `{shown(source.path)}`, "
+                        f"from which it is made, was written on {minute(source.written)} UTC",
                         cause="The script computes it only when it is not there, so it would train on that of the older file.",
                         remedy=f"Remove `{shown(cache.path)}` before the run.",
                         file=shown(cache.path),
                         source=shown(source.path),
                     )
-
-
-def when(written: float) -> str:
-    return f"{datetime.fromtimestamp(written, timezone.utc):%Y-%m-%d %H:%M} UTC"

@@ -1,10 +1,12 @@
 from collections.abc import Iterator
+from functools import partial
 from itertools import permutations
 
 from premortem.amounts import share
-from premortem.preflight.data.cells import Keys, plain
+from premortem.preflight.data.cells import Keys, is_key, keys_of, plain
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations import partners
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
@@ -31,7 +33,8 @@ class KeysDoNotJoin(Check):
     Keep keys as texts everywhere (`dtype=str`), and stop when a key is not found.
 
     ## When it stays silent
-    When hardly any key differs, when keys do not meet even once they are written alike, and when the script brings keys into one form.
+    When hardly any key differs, when keys do not meet even once they are written alike, and when the script brings keys into one form, as pandas
+    does with numbers where it is not given their type.
     """
 
     card = Card(
@@ -47,7 +50,7 @@ class KeysDoNotJoin(Check):
             {word.rpartition(".")[2] for word in facts.names} & {"zfill", "lstrip", "rjust", "to_numeric"}
         )
         for root in facts.roots:
-            tables = [t for t in root.tables if "=" not in t.part and t.keys]
+            tables = [t for t in root.tables if "=" not in t.part and (t.keys or t.cells)]
             seen: set[tuple[str, str]] = set()
             for table in tables:
                 for column, found in table.keys.items():
@@ -55,10 +58,14 @@ class KeysDoNotJoin(Check):
                         seen.add((table.path, column))
                         yield self._powers(root, table, column, found)
             for table, listed in permutations(tables, 2):
+                if partners.siblings(table, listed):
+                    continue
                 for column, found, known in shared(table, listed):
                     if {(table.path, column), (listed.path, column)} & seen:
                         continue
-                    finding = self._join(root, table, listed, column, found, known, changes)
+                    digits = all(map(str.isdigit, found.values | known.values))
+                    alike = changes or (digits and facts.guesses_types)  # 007 and 7 are one number
+                    finding = self._join(root, table, listed, column, found, known, alike)
                     if finding is not None:
                         seen |= {(table.path, column), (listed.path, column)}
                         yield finding
@@ -74,13 +81,17 @@ class KeysDoNotJoin(Check):
         )
 
     def _join(
-        self, root: Root, table: Table, listed: Table, column: str, found: Keys, known: Keys, changes: bool
+        self, root: Root, table: Table, listed: Table, column: str, found: Keys, known: Keys, alike: bool
     ) -> Finding | None:
         lost = found.values - known.values
-        bare = {plain(value) for value in known.values}
+        bare = (
+            listed.once("bare keys", column, lambda: {plain(value) for value in known.values})
+            if lost
+            else set()
+        )
         near = {value for value in lost if plain(value) in bare}
         matched = len(found.values) - len(lost) + len(near)
-        if not changes and len(near) >= _LOST * len(found.values) and matched >= _FOUND * len(found.values):
+        if not alike and len(near) >= _LOST * len(found.values) and matched >= _FOUND * len(found.values):
             one = min(near)
             other = next(value for value in sorted(known.values) if plain(value) == plain(one))
             return self.finding(
@@ -93,6 +104,8 @@ class KeysDoNotJoin(Check):
                 file=shown(table.path),
                 column=column,
             )
+        if not is_key(column):
+            return None
         own = len(known.values)
         repeated = known.rows - own
         one_each = len(found.values) == found.rows and found.values <= known.values
@@ -111,5 +124,7 @@ class KeysDoNotJoin(Check):
 def shared(table: Table, listed: Table) -> Iterator[tuple[str, Keys, Keys]]:
     for column, found in table.keys.items():
         known = listed.keys.get(column)
+        if known is None and column in listed.cells and not is_key(column):
+            known = listed.once("keys", column, partial(keys_of, listed.cells[column]))
         if known is not None and min(len(found.values), len(known.values)) >= _FEWEST:
             yield column, found, known

@@ -49,7 +49,7 @@ class LawBrokenInAPart(Check):
 
 
 def numbers(table: Table) -> dict[str, Any]:
-    """Columns that measure or count something; dates as days."""
+    """Columns that measure or count something; dates as days, and no times of the day that are written as 1430."""
     if not columns.counts():
         return {}
     import numpy as np
@@ -66,4 +66,4 @@ def numbers(table: Table) -> dict[str, Any]:
             found[name] = days.astype("float64") / 86400
         elif (values := numbers_in(cells)) is not None and len(set(values)) > 5:
             found[name] = np.array(values)
-    return found
+    return {name: values for name, values in found.items() if not columns.is_clock(values)}

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from premortem.amounts import share
 from premortem.preflight.data.data_facts import DataFacts, Entries, Root
@@ -23,7 +23,8 @@ class ListOfOtherValues(Check):
     Make the list from the column, and stop at a value that it does not have. Put quotation marks around texts in YAML.
 
     ## When it stays silent
-    When the list only has fewer entries than the column, or only more: either may be meant.
+    When the list only has fewer entries than the column, or only more: either may be meant. When the column has whole numbers and the
+    list names: the numbers are places in it.
     """
 
     card = Card(
@@ -52,7 +53,11 @@ class ListOfOtherValues(Check):
             for column, values in table.categories.items()
             if facts.uses(table, column)
         ]
-        called = [each for each in columns if each[1].lower() in {name, name.rstrip("s")}]
+        called = [
+            each
+            for each in columns
+            if each[1].lower() in {name, name.rstrip("s")} and not are_places(each[2], given.values)
+        ]
         shared = [each for each in columns if len(listed & set(each[2])) >= 0.5 * len(listed)]
         if any(listed <= set(values) for _, _, values in columns) and not any(
             outside(listed, values) for _, _, values in shared
@@ -81,6 +86,15 @@ class ListOfOtherValues(Check):
                     rows=lost,
                 )
         return None
+
+
+def are_places(values: Iterable[str], listed: Sequence[str]) -> bool:
+    """Whole numbers, none beyond the length of a list without any: they say which of its entries is meant."""
+    return (
+        not any(word.isdecimal() for word in listed)
+        and all(value.isdecimal() for value in values)
+        and max(map(int, values), default=0) <= len(listed)
+    )
 
 
 def outside(listed: set[str], values: Mapping[str, int]) -> int:

@@ -17,6 +17,9 @@ class NoSamples(Check):
     ## What to do
     Look at what the finding says was skipped, and why. Let the dataset raise when it has found nothing:
     `if not self.items: raise FileNotFoundError(root)`.
+
+    ## When it stays silent
+    When the script names files in the folder, or their ending, and only `premortem check` cannot read their format.
     """
 
     card = Card("PM650", "no-samples", "data-empty", Severity.ERROR, explains=("empty-class",))
@@ -24,7 +27,9 @@ class NoSamples(Check):
     def look(self, facts: DataFacts) -> Findings:
         misspelled = {miss.wanted for miss in facts.misses}
         for root in facts.roots:
-            if root.name not in misspelled and not root.samples and not root.cut and not _is_text(root):
+            # The script reads a kind of file that we do not know.
+            unknown = facts.words and any(facts.reads(example) for _, _, example in root.skipped)
+            if root.name not in misspelled and not (root.samples or root.cut or unknown or _is_text(root)):
                 yield self.finding(
                     f"`{shown(root.name)}` holds no sample: {_why(root)}",
                     cause="What is there is nothing that a dataset could load, or the data was never put there.",

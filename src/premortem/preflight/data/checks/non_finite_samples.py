@@ -22,17 +22,19 @@ class NonFiniteSamples(Check):
     Find the named files, repair or drop them. Where NaN marks a gap on purpose, mask it in the loss.
 
     ## When it stays silent
-    Where most files hold NaN: it is then a mark for gaps, and only reported.
+    Where most files hold NaN, or the script asks for it or fills it in (`np.isnan`, `nanmean`, `fillna`): it is then a mark for gaps, and only
+    reported. To ask a loss or a gradient is to know nothing of the data.
     """
 
     card = Card("PM662", "non-finite-samples", "numerics-nan", Severity.WARNING)
 
     def look(self, facts: DataFacts) -> Findings:
+        handled = "gaps" in facts.handled
         for root in facts.roots:
             for group in root.groups:
-                yield from self._group(root.name, group)
+                yield from self._group(root.name, group, handled)
 
-    def _group(self, root: str, group: Group) -> Findings:
+    def _group(self, root: str, group: Group, handled: bool) -> Findings:
         looks = [look for look in group.looks if look.values and look.kind != "table"]
         bad = [look for look in looks if look.nan or look.inf]
         if not bad:
@@ -51,7 +53,7 @@ class NonFiniteSamples(Check):
             f"numbers that are none ({kinds}): {some(names)}",
             cause="They were written like that: reading changes nothing.",
             remedy="Make these files again, leave them out, or mask the gaps in the loss.",
-            severity=Severity.WARNING if rare else Severity.INFO,
+            severity=Severity.WARNING if rare and not handled else Severity.INFO,
             files=[shown(name) for name in names[:50]],
         )
 

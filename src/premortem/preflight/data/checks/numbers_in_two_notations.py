@@ -1,6 +1,8 @@
+from premortem.amounts import count, some
 from premortem.preflight.data.cells import Notation
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations import thousands
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
@@ -9,11 +11,12 @@ _SHARE = 0.01
 
 
 class NumbersInTwoNotations(Check):
-    """Numbers of one column are written with a decimal comma in some rows or files, and with a decimal point in others.
+    """Numbers of one column are written in two ways: with a decimal comma and with a decimal point, or with a mark between thousands that is
+    read as the decimal mark.
 
     ## Why it matters
-    Code that reads the one makes ten or a hundred times the number of the other, or nothing at all. No cell is empty and nothing
-    crashes.
+    Code that reads the one makes ten or a hundred times the number of the other, or nothing at all. 1234 that is written `1.234` becomes a
+    thousandth of what it is. No cell is empty and nothing crashes.
 
     ## Usual causes
     Exports from machines with other regional settings; commas that the script takes for marks between thousands.
@@ -21,8 +24,14 @@ class NumbersInTwoNotations(Check):
     ## What to do
     Export all files with the same settings, or read each with its own `decimal` and `thousands`.
 
+    ## How it is measured
+    Three digits behind a mark may be thousands or thousandths. They are thousands where every marked cell of the column has exactly three digits
+    and keeps the zeros at its end, all others are whole numbers, and read as thousands they go on where the numbers below 1000 end, or are
+    distributed as the thousands of the other rows; as they stand they lie far below the whole numbers.
+
     ## When it stays silent
-    For numbers that can be read both ways (1,234), below three cells of a notation, and for commas that the code turns into points.
+    For numbers that can be read both ways (1,234) and do not pass that test, below three cells of a notation (ten, of thousands), for commas that
+    the code turns into points, and for points that it removes.
     """
 
     card = Card(
@@ -30,7 +39,7 @@ class NumbersInTwoNotations(Check):
         "numbers-in-two-notations",
         "data-scale",
         Severity.WARNING,
-        explains=("columns-differ-between-files", "column-of-other-rows"),
+        explains=("columns-differ-between-files", "column-of-other-rows", "another-unit-in-a-part"),
     )
 
     def look(self, facts: DataFacts) -> Findings:
@@ -44,6 +53,47 @@ class NumbersInTwoNotations(Check):
                         yield self._mixed(root, table, column, found)
                     elif found.commas >= least and facts.drops_commas:
                         yield self._dropped(root, table, column, found)
+            if not facts.drops_points:
+                yield from self._thousands(facts, root, ".")
+            if facts.turns_commas:
+                yield from self._thousands(facts, root, ",")
+
+    def _thousands(self, facts: DataFacts, root: Root, mark: str) -> Findings:
+        whole = [t for t in root.tables if t.cells and "=" not in t.part]
+        seen = set()
+        for table in whole:
+            for column in table.cells:
+                found = thousands.within(table, column, mark) if facts.uses(table, column) else None
+                if found is not None:
+                    seen.add((table.columns, column))
+                    yield self._grouped(root, table, column, found, mark)
+        for family in thousands.families(whole):
+            for column in family[0].cells:
+                if (family[0].columns, column) not in seen and facts.uses(family[0], column):
+                    odd = thousands.across(family, column, mark)
+                    if odd is not None:
+                        yield self._grouped(root, odd[0], column, odd[1], mark, others=len(family) - 1)
+
+    def _grouped(
+        self, root: Root, table: Table, column: str, found: thousands.Thousands, mark: str, others: int = 0
+    ) -> Finding:
+        how = "a point" if mark == "." else "a comma"
+        where, beside = "", f"beside whole numbers such as `{shown(found.plain)}`" if found.plain else ""
+        if found.where is not None:
+            words = some(map(shown, found.where[1]))
+            where = f", all where `{shown(found.where[0])}` is {words}"
+        if others:
+            beside = f"while {count(others, 'other file')} with these columns {'has' if others == 1 else 'have'} none"
+        return self.finding(
+            f"`{shown(root.name)}`: {found.rows:,} of {found.of:,} cells in `{shown(column)}` of `{shown(table.shown)}` have {how} between thousands "
+            f"(`{shown(found.example)}`), {beside}{where}: read as thousands they fit the other numbers, and as decimals they do not",
+            cause=f"The rows come from a machine with other regional settings (locale): a reader that takes {how} for the decimal mark makes a "
+            "thousandth of these numbers.",
+            remedy=f'Read these rows as text and remove the mark, with `thousands="{mark}"` for instance, or export them without it.',
+            file=shown(table.path),
+            column=column,
+            cells=found.rows,
+        )
 
     def _mixed(self, root: Root, table: Table, column: str, found: Notation) -> Finding:
         return self.finding(

@@ -5,7 +5,8 @@ from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Card, Check, Findings, Severity
 
-_SIGNED = re.compile(r"^[^\d\s+\-.,]{1,4}\s?[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s?[^\d\s.,]{1,4}$")
+# A sign or three letters before a number, or anything short behind it; one letter before it is the code of something (V573).
+_SIGNED = re.compile(r"^(?:[^\w\s+\-.,]{1,3}|[A-Z]{3})\s?[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s?[^\d\s.,]{1,4}$")
 _PLAIN = 0.3  # of the cells are numbers as they are,
 _SOME = 0.02  # ... and so many have a sign or a unit
 _TYPES = re.compile(r"^\d+[a-z]$", re.IGNORECASE)  # 3a is the number of a house

@@ -1,13 +1,12 @@
-import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from premortem.preflight.data.compared import numberless
-from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.data_facts import LABELS, DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.readers.columns import LABELS
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.profile.weighting import entropy
 
 _STREAMS = {"IterableDataset", "WebDataset", "IterDataPipe", "webdataset", "wds", "FullSyncPipeline"}
 _MIXES = ("interleave", "randommix", "random_mix", "roundrobin", "round_robin", "sample_datasets")
@@ -68,8 +67,3 @@ class PartsHoldOneClass(Check):
                         classes=len(every),
                         within=round(within / overall, 3),
                     )
-
-
-def entropy(counts: Mapping[str, int]) -> float:
-    total = sum(counts.values())
-    return -sum(n / total * math.log(n / total) for n in counts.values() if n) if total else 0.0

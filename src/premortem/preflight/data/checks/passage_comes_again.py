@@ -1,5 +1,6 @@
-from collections.abc import Iterator
-from itertools import combinations
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 
 from premortem.amounts import share
 from premortem.preflight.data.cells import is_key
@@ -10,6 +11,8 @@ from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
 _AGAIN = 0.03  # of the rows
+_AS_OFTEN = 0.9  # of the rows that come again do so equally often
+_MEASURED = 3  # numbers of a row that is known again
 
 
 class PassageComesAgain(Check):
@@ -26,7 +29,8 @@ class PassageComesAgain(Check):
     Drop the second copy, by the key that names a row.
 
     ## When it stays silent
-    When keys repeat by nature, when a passage comes more than three times (a rhythm), and below three percent of the rows.
+    When keys repeat by nature, for numbers of rows and of groups, when a passage comes more than three times (a rhythm), when both passages are
+    of the same years or names (the price of each year, beside each of several shops), and below three percent of the rows.
     """
 
     card = Card(
@@ -67,8 +71,9 @@ class PassageComesAgain(Check):
 
     def _passage(self, facts: DataFacts, root: Root, table: Table) -> Finding | None:
         for column, values in columns.measured(table).items():
-            found = order.again(values) if facts.uses(table, column) else None
-            if found is not None:
+            asked = facts.uses(table, column) and not order.names_groups(values)
+            found = order.again(values) if asked else None
+            if found is not None and not is_of_all(table, found):
                 return self.finding(
                     f"`{shown(root.name)}`: {found.rows:,} values of `{shown(column)}` in `{shown(table.shown)}` are those of another passage: from row "
                     f"{found.second:,} on they repeat rows {found.first:,} and following",
@@ -84,21 +89,29 @@ class PassageComesAgain(Check):
         """Rows that agree in all that was measured, under two names."""
         made = columns.measured(table)
         keys = [name for name in table.cells if is_key(name)]
-        if len(made) < 3 or not keys:
+        if len(made) < _MEASURED or not keys:
             return None
+        import numpy as np
+
         rest = [cells for name, cells in table.cells.items() if name not in keys]
-        rows = list(zip(*rest, strict=True))
-        number = len(rows) - len(set(rows))
-        if number < max(5, _AGAIN * len(rows)):
+        # Where nothing was measured, rows are alike.
+        full = sum(np.isfinite(values) for values in made.values())
+        places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for at, row in enumerate(zip(*rest, strict=True)):
+            if full[at] >= _MEASURED:
+                places[row].append(at)
+        again = [found for found in places.values() if len(found) > 1]
+        number = sum(len(found) - 1 for found in again)
+        if number < max(5, _AGAIN * table.rows):
             return None
-        first: dict[tuple[str, ...], int] = {}
-        pairs = [(first[row], at) for at, row in enumerate(rows) if first.setdefault(row, at) != at]
-        a, b = pairs[0]
-        one, two = (table.cells[keys[0]][at] for at in (a, b))
+        # What was imported twice comes twice. Rows that are alike by chance, of shoppers who see the same prices, come two, three or ten times.
+        if Counter(map(len, again)).most_common(1)[0][1] < _AS_OFTEN * len(again):
+            return None
+        one, two = (table.cells[keys[0]][at] for at in again[0][:2])
         if one == two:
             return None
         return self.finding(
-            f"`{shown(root.name)}`: {number:,} of {len(rows):,} rows of `{shown(table.shown)}` ({share(number, len(rows))}) are copies of another row in "
+            f"`{shown(root.name)}`: {number:,} of {table.rows:,} rows of `{shown(table.shown)}` ({share(number, table.rows)}) are copies of another row in "
             f"all that was measured, under another `{shown(keys[0])}` (`{shown(one)}` and `{shown(two)}`)",
             cause="The same rows were imported under new keys: divided by the key, they are trained on and judged.",
             remedy="Keep one of them, or divide by what is in the row.",
@@ -137,6 +150,21 @@ def naming(table: Table, rows: list[tuple[str, ...]]) -> Iterator[str]:
         for time in table.times:
             if len({(row[names.index(key)], row[names.index(time)]) for row in rows}) == len(rows):
                 yield f"`{shown(key)}` and `{shown(time)}`"
+
+
+def is_of_all(table: Table, found: order.Again) -> bool:
+    """Whether both passages are of the same years or the same names, and not of the same rows: what is one for all shops in a year stands
+    beside each of them."""
+    here, there = (slice(start, start + found.rows) for start in (found.second, found.first))
+    same = {name: list(cells[here]) == list(cells[there]) for name, cells in table.cells.items()}
+    return not all(same.values()) and any(
+        again and (name in table.times or is_key(name) or rises(table.numbers(name), here))
+        for name, again in same.items()
+    )
+
+
+def rises(values: Sequence[float] | None, where: slice) -> bool:
+    return values is not None and all(a < b for a, b in pairwise(values[where]))
 
 
 def same_times(first: Table, second: Table, found: order.Again) -> bool:

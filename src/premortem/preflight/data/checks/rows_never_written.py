@@ -1,13 +1,22 @@
+import re
 from itertools import pairwise
 
 from premortem.amounts import share
+from premortem.preflight.data import names
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Findings, Severity
 from premortem.profile.alone import never_filled
+from premortem.profile.facts import Blank
 
 _HOLE = 0.1  # of a file of numbers
+_HALF = 0.5  # of pictures in one stretch: one class of them may be blank by nature
+_TAIL = 0.02  # of a file behind its empty stretch: blocks are looked at, and not every byte
+_FEW = 3  # different numbers in all that is filled: a mask, or flags
+_LAST = 5  # rows, or a tenth of all, before the empty ones:
+_SPARSE = 0.5  # ... where so much is that number already, rows of nothing else come by nature
+_MARKS = frozenset("mask masks seg segm segs roi rois density heatmap heatmaps weight weights".split())
 _WIDE = 8  # columns: four zeros may be a box that is not there
 
 
@@ -26,7 +35,8 @@ class RowsNeverWritten(Check):
     Find the first empty row and make the file again from there. Write to another name, and rename it when it is whole.
 
     ## When it stays silent
-    Below a tenth of the file; when empty rows are spread over it, as they are by nature; and for flags and narrow tables.
+    Below a tenth of the file; unless the empty rows are one stretch at its end, where a job was stopped; for masks and labels, which are
+    empty where nothing is marked; where rows hold hardly any different numbers, or where the last ones before are mostly that number themselves; and for narrow tables.
     """
 
     card = Card(
@@ -42,7 +52,7 @@ class RowsNeverWritten(Check):
             looks = [each for group in root.groups for each in group.looks]
             holes = [(each.path, each.hole) for each in looks if each.hole is not None]
             for path, (start, end, size) in holes:
-                if end - start >= _HOLE * size:
+                if end - start >= _HOLE * size and size - end <= _TAIL * size and not marks_places(path):
                     yield self.finding(
                         f"`{shown(root.name)}`: `{shown(path)}` holds nothing but zeros from byte {start:,} to byte {end:,} "
                         f"({share(end - start, size)} of the file), and other numbers elsewhere",
@@ -53,7 +63,7 @@ class RowsNeverWritten(Check):
                         end=end,
                     )
             for table in root.tables:
-                found = never_filled(table.profile) if len(table.profile.columns) >= _WIDE else None
+                found = None if marks_places(table.shown) else empty_rows(table)
                 first = stretch(table) if found is not None else None
                 if found is not None and first is not None:
                     yield self.finding(
@@ -67,11 +77,34 @@ class RowsNeverWritten(Check):
                     )
 
 
+def empty_rows(table: Table) -> Blank | None:
+    if table.profile.kind == "channels":  # pictures and series, whose labels are in another file
+        found = table.profile.blank
+        return found if found is not None and _HALF * found.of <= found.rows < found.of else None
+    return never_filled(table.profile) if len(table.profile.columns) >= _WIDE else None
+
+
 def stretch(table: Table) -> int | None:
-    """The first empty row, where all empty rows stand together."""
+    """The first empty row, where all empty rows stand together at the end: there a job was stopped."""
     rows = sorted(table.sample.kept.values(), key=lambda row: row.place)
-    empty = [len(set(row.values)) == 1 for row in rows]
-    changes = sum(a != b for a, b in pairwise(empty))
-    if True not in empty or not 0 < changes <= 2:
+    ends = [
+        at for at, name in enumerate(table.sample.columns) if name.startswith(("lowest of ", "highest of "))
+    ]
+    of_channels = table.profile.kind == "channels"  # four statistics of each; the two ends are one number
+    told = [[row.values[at] for at in ends] if of_channels else row.values for row in rows]
+    empty = [len(set(values)) == 1 for values in told]
+    if True not in empty or not empty[-1] or sum(a != b for a, b in pairwise(empty)) != 1:
+        return None
+    filled = told[: empty.index(True)]
+    last = [value for values in filled[-max(_LAST, len(filled) // 10) :] for value in values]
+    thin = last.count(told[-1][0]) > _SPARSE * len(last) and not of_channels
+    if thin or len({value for values in filled for value in values}) <= _FEW:
         return None
     return rows[empty.index(True)].place * max(1, table.rows // max(1, table.read))
+
+
+def marks_places(path: str) -> bool:
+    """Masks and labels, by their name or that of their folder: where nothing is marked they are empty."""
+    folder, _, name = path.partition("[")[0].rpartition("/")
+    words = [*re.split(r"[^a-z]+", names.stem(name).lower()), *folder.lower().split("/")]
+    return any(names.holds_labels(word) or word in _MARKS for word in words)

@@ -6,7 +6,6 @@ from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
 _FEWEST = 20  # entries
-_SOME = 0.005  # of them are found: they are names of the same things
 _ENOUGH = 0.8  # of them
 
 
@@ -89,7 +88,9 @@ class RowsWithoutAPartner(Check):
                     best = max(best, (len(wanted & known), f"`{shown(column)}` of `{shown(table.shown)}`"))
         best = max(best, (len(wanted & root.stems), "the names of files"))
         found, where = best
-        if max(2, _SOME * len(wanted)) <= found < _ENOUGH * len(wanted) and not is_vocabulary(root, given):
+        if max(2, partners.SOME * len(wanted)) <= found < _ENOUGH * len(wanted) and not is_vocabulary(
+            root, given
+        ):
             missing = len(wanted) - found
             yield self.finding(
                 f"`{shown(root.name)}`: {missing:,} of {len(wanted):,} entries of `{shown(given.shown)}` ({share(missing, len(wanted))}) are not among "

@@ -4,6 +4,7 @@ from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _WORTH_SAYING = 0.01  # of the smaller split; well-known datasets repeat a few in ten thousand
+_FEWEST = 3  # samples: one or two of a small split may be alike by nature
 _BROKEN = 0.5
 _HOW = {
     "bytes": "byte for byte",
@@ -44,7 +45,7 @@ class SplitsOverlap(Check):
     def _overlap(self, root: str, overlap: Overlap) -> Findings:
         part = overlap.shared / overlap.of
         severity = Severity.INFO
-        if part >= _WORTH_SAYING and overlap.trained:  # val and test may be one
+        if part >= _WORTH_SAYING and overlap.shared >= _FEWEST and overlap.trained:  # val and test may be one
             severity = Severity.ERROR if part >= _BROKEN and overlap.shared >= 10 else Severity.WARNING
         first, second = overlap.examples[0] if overlap.examples else ("", "")
         example = f": `{shown(second)}` is `{shown(first)}`" if first else ""

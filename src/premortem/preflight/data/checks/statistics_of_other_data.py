@@ -24,7 +24,7 @@ class StatisticsOfOtherData(Check):
 
     ## When it stays silent
     When they fit any data of the folder, as it is or divided by 255, within two spreads; when nothing there has as many
-    channels or columns.
+    channels or columns; and when the script does not read them.
     """
 
     card = Card(
@@ -37,7 +37,7 @@ class StatisticsOfOtherData(Check):
 
     def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
-            for given in root.statistics:
+            for given in (each for each in root.statistics if facts.reads(each.path)):
                 known = [c for table in root.tables if (c := described(table, len(given.mean))) is not None]
                 if known and not any(fits(given, mean, std) for _, mean, std in known):
                     yield self._say(root, given, known[0])

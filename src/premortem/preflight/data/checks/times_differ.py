@@ -1,7 +1,8 @@
+from premortem.amounts import minute
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.times import Times, length, when
+from premortem.preflight.data.times import Times, length
 from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _SUMMER = 1.0  # hours, by which the offset of one zone changes in a year
@@ -48,8 +49,8 @@ class TimesDoNotFit(Check):
                         )
                     elif overlap(known, times):
                         yield self.finding(
-                            f"`{shown(root.name)}`: `{names[0]}` goes from {when(known.first)} to {when(known.last)}, "
-                            f"`{names[1]}` from {when(times.first)} to {when(times.last)}: they overlap",
+                            f"`{shown(root.name)}`: `{names[0]}` goes from {minute(known.first)} to {minute(known.last)}, "
+                            f"`{names[1]}` from {minute(times.first)} to {minute(times.last)}: they overlap",
                             cause=f"The splits are cut by `{shown(column)}`, and their times overlap: a part of what is judged was "
                             "trained on.",
                             remedy="End the training data where the evaluation begins.",
@@ -73,7 +74,7 @@ class TimesDoNotFit(Check):
                     names = (shown(first.shown), shown(second.shown))
                     yield self.finding(
                         f"`{shown(root.name)}`: the times of `{names[0]}` and `{names[1]}` are {abs(hours):g} hours apart: the one goes from "
-                        f"{when(one.first)} to {when(one.last)}, the other from {when(two.first)} to {when(two.last)}, in {first.rows} rows each",
+                        f"{minute(one.first)} to {minute(one.last)}, the other from {minute(two.first)} to {minute(two.last)}, in {first.rows} rows each",
                         cause=f"Both have a row for each {length(one.step)} of the same stretch, and one of them is shifted as another time zone "
                         f"would shift it: joined by `{shown(column)}`, rows do not belong together.",
                         remedy="Convert both to UTC where the files are read.",

@@ -1,10 +1,16 @@
+from premortem.amounts import some
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
-from premortem.preflight.data.sentences import known
+from premortem.preflight.data.sentences import known, known_in_another_form
 from premortem.preflight.unit import Card, Check, Findings, Severity
 
 _KNOWN = 0.5  # of the words; a vocabulary that leaves out rare words knows four in five
+_OTHER_FORM = 0.02  # of the words: more than a few that were pasted from elsewhere
 _FEWEST = 200  # words of the text
+# `unicodedata.normalize`, `texts.str.normalize("NFC")`, and tokenizers that do it by themselves.
+_NORMALISES = frozenset(
+    "unicodedata NFC NFD NFKC NFKD sentencepiece SentencePieceProcessor normalizers tokenizers transformers ftfy unidecode".split()
+)
 
 
 class VocabularyOfOtherText(Check):
@@ -21,7 +27,7 @@ class VocabularyOfOtherText(Check):
     Make the vocabulary from the training text, with the code that splits the words in training.
 
     ## When it stays silent
-    When it knows more than half of the words, when it has pieces of words or single letters, and when the script does not name the file.
+    When it knows more than half of the words and the rest in no other Unicode form, when it has pieces of words or single letters, and when the script does not name the file.
     """
 
     card = Card(
@@ -34,6 +40,7 @@ class VocabularyOfOtherText(Check):
 
     def look(self, facts: DataFacts) -> Findings:
         small = not facts.names or any("lower" in name or "casefold" in name for name in facts.names)
+        normalises = any(_NORMALISES & set(name.split(".")) for name in facts.names | facts.words)
         for root in facts.roots:
             for given in root.vocabularies:
                 texts = [
@@ -46,6 +53,20 @@ class VocabularyOfOtherText(Check):
                     continue
                 # Where it knows one of the texts, it is that one's.
                 best, table, column, words = max(texts, key=lambda found: found[0])
+                part, form, lacking = known_in_another_form(words, given.words)
+                if part >= _OTHER_FORM and normalises:
+                    continue
+                if part >= _OTHER_FORM:
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {part:.0%} of the words of `{shown(column)}` in `{shown(table.shown)}` are not in "
+                        f"`{shown(given.path)}` as they are, and are there in the Unicode form {form}: {some([shown(w) for w in lacking])}",
+                        cause="The text and its vocabulary store accents in two ways that look the same: each such word is looked up in vain.",
+                        remedy=f'Bring both into one form: unicodedata.normalize("{form}", text).',
+                        file=shown(given.path),
+                        column=shown(column),
+                        form=form,
+                    )
+                    continue
                 if best >= _KNOWN:
                     continue
                 strange = [word for word in words if word not in given.words][:3]

@@ -3,13 +3,13 @@ from collections.abc import Iterator, Mapping
 from premortem.preflight.data.data_facts import DataFacts, Root, Weights
 from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Card, Check, Findings, Severity
-from premortem.profile.weighting import grows
+from premortem.profile.weighting import grows, misplaced
 
 _ENOUGH = 100  # labels
 
 
 class ClassWeightsAlongCounts(Check):
-    """The file with the weights of the classes gives the largest weight to the most frequent class.
+    """The file with the weights of the classes gives the largest weight to the most frequent class, or holds them in another order.
 
     ## Why it matters
     Weights are there to lift rare classes. In the wrong order they bury them.
@@ -40,7 +40,8 @@ class ClassWeightsAlongCounts(Check):
                 labels = [found for found in labels if sum(found[1].values()) >= _ENOUGH]
                 if not labels or not facts.reads(given.path):
                     continue
-                if not all(grows([(n[c], w) for c, w in named(given, n).items()]) for _, n in labels):
+                every = [[(n[c], w) for c, w in named(given, n).items()] for _, n in labels]
+                if not all(grows(pairs) or misplaced(pairs) for pairs in every):
                     continue
                 where, counts = labels[0]
                 weights = named(given, counts)
@@ -49,7 +50,9 @@ class ClassWeightsAlongCounts(Check):
                     f"`{shown(root.name)}`: in `{shown(given.path)}`, class `{shown(frequent)}`, the most frequent with {counts[frequent]:,} "
                     f"rows of `{shown(where)}`, has weight {weights[frequent]:.3g}; `{shown(rare)}`, the rarest with {counts[rare]:,}, has "
                     f"{weights[rare]:.3g}",
-                    cause="The weights grow with how frequent the classes are: they are those of other classes, or in another order.",
+                    cause="The weights are those of these counts, in another order of the classes."
+                    if misplaced(every[0])
+                    else "The weights grow with how frequent the classes are: they are those of other classes, or in another order.",
                     remedy="Compute the weights from the labels of this training set, in the order of its classes.",
                     file=shown(given.path),
                     weights=list(given.values[:20]),

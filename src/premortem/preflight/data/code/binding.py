@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from premortem.files.syntax import last_name
 from premortem.preflight.data.code.modules import Module
-from premortem.preflight.data.code.paths import Reader, Text, called
+from premortem.preflight.data.code.paths import Reader, Text
 
 _ROUNDS = 4  # of values handed from caller to callee
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -100,7 +101,7 @@ class Bindings:
                 self._attributes[name] |= texts
 
     def _hand_over(self, reader: Reader, node: ast.Call, foreign: set[str]) -> None:
-        name = called(node)
+        name = last_name(node)
         match node.func:
             case ast.Attribute(value=ast.Name(id=owner)) if owner in foreign:
                 return  # `torch.load` is not the script's own `load`

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from premortem.files.syntax import dotted, last_name
 from premortem.preflight.data.code.binding import Bindings, scoped
 from premortem.preflight.data.code.modules import Module
-from premortem.preflight.data.code.paths import called
 
 _DATA = re.compile(
     r"data|train|valid|\bval\b|test|split|image|img|mask|label|blur|sharp|frame|sample|corpus|folder|video|audio|csv",
@@ -44,6 +44,26 @@ _WRITES = re.compile(r"save|write|dump|export", re.IGNORECASE)
 _GLOBS = {"glob", "rglob", "iglob"}
 _LISTS = {"listdir", "scandir", "walk", "iterdir", "ImageFolder", "DatasetFolder", "read_csv"}
 _RESIZES = re.compile(r"resize|crop|pad|interpolate", re.IGNORECASE)
+# What a program calls that knows of gaps in its data.
+_KNOWS_GAPS = frozenset(
+    "isna isnull notna notnull fillna dropna SimpleImputer KNNImputer IterativeImputer".split()
+)
+# These are also asked of losses and gradients, which says nothing about data; `interpolate` is also what makes pictures larger.
+_ASKS_NUMBERS = frozenset(
+    "isnan isfinite isinf nan_to_num nanmean nanmedian nanstd nanmin nanmax interpolate".split()
+)
+_READS = frozenset(
+    "load loadtxt genfromtxt fromfile memmap read_csv read_table read_parquet read_json read_hdf read_excel open_dataset open_mfdataset File "
+    "imread from_numpy open reader DictReader getdata get_fdata".split()
+)
+_READERS = re.compile(
+    r"^(__getitem__|__iter__|_?(load|read|get|prepare|parse|clean|fill|impute|collate|preprocess|make_data|build_data)\w*)$"
+)
+_OF_THE_RUN = re.compile(
+    r"loss|grad|norm|cost|nll|metric|score|acc|weight|param|logit|\bout|pred", re.IGNORECASE
+)
+_STEPS = 3  # from what is read to what is made from it
+_TABLES = frozenset({"pd", "pandas", "np", "numpy", "xr", "xarray", "ma", "jnp"})
 _CONVERTS = {"convert", "astype", "float", "as_tensor", "imread", "decode_image", "Grayscale"}
 _CLIP = re.compile(
     r"^(clip_?len(gth)?|num_frames|n_frames|nframes|clip_?frames|frames_per_clip|temporal_window)$",
@@ -72,7 +92,7 @@ class Spoken:
     made: set[str] = field(default_factory=set)  # what it makes or writes by itself
     globs: list[tuple[str, str, int]] = field(default_factory=list)  # pattern with its folder, file, line
     lists: bool = False  # it also finds files in other ways than by patterns
-    handled: set[str] = field(default_factory=set)  # "size", "type"
+    handled: set[str] = field(default_factory=set)  # "size", "type", "gaps"
     suffixes: set[str] = field(default_factory=set)  # every `.png` in the code
     folds_case: bool = False
     fetches: bool = False  # it brings the data by itself
@@ -95,6 +115,7 @@ def is_clip(name: str) -> bool:
 def spoken(bindings: Bindings) -> Spoken:
     found = Spoken()
     for module in bindings.modules:
+        found.handled |= {"gaps"} if asks_what_was_read(module.tree) else set()
         parents = {id(child): node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
         for scope, node in scoped(module):
             if isinstance(node, ast.Call):
@@ -133,7 +154,7 @@ def _outermost(node: ast.expr, parents: dict[int, ast.AST]) -> bool:
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Div, ast.Add)):
         return False
     inside = isinstance(parent, ast.Call) and node is not parent.func
-    return not (inside and called(parent) in {"Path", "join", "joinpath", "str", "expanduser", "abspath"})  # type: ignore[arg-type]
+    return not (inside and last_name(parent) in {"Path", "join", "joinpath", "str", "expanduser", "abspath"})  # type: ignore[arg-type]
 
 
 def _around(node: ast.expr, parents: dict[int, ast.AST]) -> str:
@@ -146,8 +167,8 @@ def _around(node: ast.expr, parents: dict[int, ast.AST]) -> str:
             case ast.keyword(arg=str(name)):
                 words.append(name)
             case ast.Call():
-                words.append(called(parent))
-                if called(parent) == "add_argument":
+                words.append(last_name(parent))
+                if last_name(parent) == "add_argument":
                     words += [
                         a.value
                         for a in parent.args
@@ -185,7 +206,7 @@ def _names(target: ast.expr) -> list[str]:
 
 
 def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, node: ast.Call) -> None:
-    name = called(node)
+    name = last_name(node)
     reader = bindings.reader(module, scope)
     found.fetches |= bool(_FETCHES.search(name))
     found.fetches |= any(
@@ -193,9 +214,9 @@ def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, no
     )
     found.folds_case |= name in {"lower", "casefold", "upper"}
     found.lists |= name in _LISTS
-    found.handled |= ({"size"} if _RESIZES.search(name) else set()) | (
-        {"type"} if name in _CONVERTS else set()
-    )
+    found.handled |= {"size"} if _RESIZES.search(name) else set()
+    found.handled |= {"type"} if name in _CONVERTS else set()
+    found.handled |= {"gaps"} if name in _KNOWS_GAPS else set()
     if name in _MAKES or _WRITES.search(name) or (name == "open" and _writes(node)):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for each in [*owner, *node.args]:
@@ -234,3 +255,77 @@ def _note_clip(found: Spoken, module: Module, node: ast.AST) -> None:
         if _CLIP.match(name) and frames > 1:
             line = getattr(node, "lineno", 0) or getattr(getattr(node, "value", None), "lineno", 0)
             found.clips.append((name, frames, module.shown, line))
+
+
+def asks_what_was_read(tree: ast.Module) -> bool:
+    """`np.nan_to_num(x)`, `torch.isfinite(x)` of what a file held; not `torch.isfinite(loss)`, and not `F.interpolate(image)`."""
+    asked: list[tuple[str, ast.Call]] = []
+    pending: list[tuple[str, ast.AST]] = [("", tree)]
+    while pending:
+        function, node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            function = node.name
+        if isinstance(node, ast.Call) and last_name(node) in _ASKS_NUMBERS:
+            asked.append((function, node))
+        pending += [(function, child) for child in ast.iter_child_nodes(node)]
+    if not asked:
+        return False
+    read = _read(tree)
+    for function, call in asked:
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        package = dotted(owner).partition(".")[0] if owner is not None else ""
+        about = [
+            *call.args,
+            *([owner] if owner is not None and package not in {"torch", "math", *_TABLES} else []),
+        ]
+        if last_name(call) == "interpolate":
+            # Of a frame or a series, which takes no size; tensors have no such method.
+            images = {"size", "scale_factor", "align_corners"} & {str(word.arg) for word in call.keywords}
+            if owner is None or images or last_name(owner) in {"F", "functional"}:
+                continue
+            return True
+        named = {name for each in about for name in _roots(each)}
+        if named & read:
+            return True
+        of_the_run = any(_OF_THE_RUN.search(ast.unparse(each)) for each in about)
+        reader = _READERS.match(function) and not _OF_THE_RUN.search(function)
+        if not of_the_run and (package in _TABLES or reader):
+            return True
+    return False
+
+
+def _read(tree: ast.Module) -> set[str]:
+    """Names of what was read from files, and of what is made from it."""
+    made = [
+        (
+            {name for target in targets for inner in ast.walk(target) for name in _names(inner)},  # type: ignore[arg-type]
+            node.value,
+        )
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+        for targets in [node.targets if isinstance(node, ast.Assign) else [node.target]]
+    ]
+    read: set[str] = set()
+    for _ in range(_STEPS):
+        for targets, value in made:
+            opened = any(
+                isinstance(inner, ast.Call) and last_name(inner) in _READS for inner in ast.walk(value)
+            )
+            if opened or (not _runs_a_model(value) and set(_roots(value)) & read):
+                read |= {name for name in targets if not _OF_THE_RUN.search(name)}
+    return read
+
+
+def _runs_a_model(value: ast.expr) -> bool:
+    return any(
+        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and not _READERS.match(inner.func.id)
+        for inner in ast.walk(value)
+    )
+
+
+def _roots(node: ast.AST) -> Iterator[str]:
+    """Every name in an expression, without those of functions."""
+    called = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Name, ast.Attribute)) and id(inner) not in called:
+            yield from _names(inner)

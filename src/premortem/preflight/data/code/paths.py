@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from premortem.files.syntax import last_name
+
 _MOST = 16  # possibilities of one expression
 _SAME = {
     "str",
@@ -80,7 +82,7 @@ class Reader:
         return self.texts(part, depth + 1)
 
     def _call(self, node: ast.Call, depth: int) -> Iterator[Text]:
-        name = called(node)
+        name = last_name(node)
         args = [arg for arg in node.args if not isinstance(arg, ast.Starred)]
         if name in {"Path", "PurePath", "PosixPath", "join", "joinpath"}:
             inner = [node.func.value] if name == "joinpath" and isinstance(node.func, ast.Attribute) else []
@@ -131,16 +133,6 @@ class Reader:
                 yield Text(text)
             elif "/" in text:
                 yield Text(text.rpartition("/")[0], False)
-
-
-def called(node: ast.Call) -> str:
-    """The last name of what is called: `join` of os.path.join."""
-    match node.func:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 def _is_text_join(node: ast.Call) -> bool:

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from premortem.files import untrusted
+from premortem.files.syntax import last_name
 from premortem.lint.configs import SUFFIXES, Config
+from premortem.lint.declared_options import declared
 from premortem.lint.parsing import Unreadable
 from premortem.preflight.data.code.modules import Module
-from premortem.preflight.data.code.paths import called
 
 _MOST_BYTES = 256 << 10  # more than that is data, not settings
 _FLAGS = {"store_true", "store_false", "count", "help", "version"}
+_DECLARE = {"add_argument", "option", "add_option"}
 
 
 Places = dict[tuple[str, str], tuple[str, int]]  # name and value -> file and line of a config
@@ -38,26 +40,15 @@ def _options(modules: list[Module]) -> tuple[dict[str, str | None], list[str]]:
     """Options with their defaults, and the names of positional arguments."""
     options: dict[str, str | None] = {}
     positional: list[str] = []
-    for module in modules:
-        for node in ast.walk(module.tree):
-            if not isinstance(node, ast.Call) or called(node) not in {"add_argument", "option", "add_option"}:
-                continue
-            flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-            keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-            dest = _text(keywords.get("dest"))
-            action = _text(keywords.get("action"))
-            name = dest or next((f.lstrip("-").replace("-", "_") for f in flags if f.startswith("--")), "")
-            if not name and flags:
-                name = flags[0].lstrip("-").replace("-", "_")
-                if not flags[0].startswith("-"):
-                    positional.append(name)
-            if name and action not in _FLAGS:
-                options[name] = _text(keywords.get("default"))
+    nodes = (node for module in modules for node in ast.walk(module.tree))
+    calls = (node for node in nodes if isinstance(node, ast.Call) and last_name(node) in _DECLARE)
+    for one in declared(calls):
+        if one.positional and one.said("dest") is None:
+            positional.append(one.name)
+        if one.said("action") not in _FLAGS:
+            default = one.said("default")
+            options[one.name] = None if default is None else str(default)
     return options, positional
-
-
-def _text(node: ast.expr | None) -> str | None:
-    return str(node.value) if isinstance(node, ast.Constant) and node.value is not None else None
 
 
 def _given(argv: list[str], positional: list[str]) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,19 @@
-"""WAV files by their headers: cut off, or with another rate than the rest."""
+"""WAV files: cut off, with another rate than the rest, or with samples at the ends of their type."""
 
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.relations import columns, limits
 
 SUFFIXES = ("wav",)
 _OPEN_ENDED = {0, 0xFFFFFFFF, 0x7FFFFFFF}  # what a recorder writes that does not know the length yet
 _MOST_CHUNKS = 64
+_MOST_BYTES = 1 << 20  # of sound
+_WHOLE = 1  # the code of samples that are whole numbers
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
@@ -19,15 +23,17 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         if len(head) < 12 or head[:4] not in {b"RIFF", b"RF64"} or head[8:] != b"WAVE":
             yield Look(path=relative, kind="audio", problem="it does not begin like a WAV file")
             return
-        mode = ""
+        mode, wide, many, clipped, round_, rough = "", 0, 1, 0.0, False, None
         for _ in range(_MOST_CHUNKS):
             chunk = file.read(8)
             if len(chunk) < 8:
                 break
             name, length = struct.unpack("<4sI", chunk)
             if name == b"fmt ":
-                _, channels, rate = struct.unpack("<HHI", file.read(length)[:8])
-                mode = f"{rate} Hz, {channels} channel{'s' if channels > 1 else ''}"
+                head = file.read(length)
+                code, many, rate = struct.unpack("<HHI", head[:8])
+                wide = struct.unpack("<H", head[14:16])[0] if code == _WHOLE and len(head) >= 16 else 0
+                mode = f"{rate} Hz, {many} channel{'s' if many > 1 else ''}"
                 file.seek(length % 2, 1)
                 continue
             if name == b"data":
@@ -36,6 +42,21 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                     why = f"it is cut off: {left:,} of {length:,} bytes of sound are there"
                     yield Look(path=relative, kind="audio", problem=why)
                     return
+                clipped, round_, rough = _limits(file, min(length, left), wide, many)
                 break
             file.seek(length + length % 2, 1)
-    yield Look(path=relative, kind="audio", mode=mode)
+    yield Look(path=relative, kind="audio", mode=mode, ends=clipped, goes_round=round_, rough=rough)
+
+
+def _limits(
+    file: BinaryIO, length: int, bits: int, channels: int
+) -> tuple[float, bool, tuple[float, float, float] | None]:
+    """The share of samples at the ends of their type, whether the sound goes round there, and how rough it is."""
+    if bits not in {16, 32} or not 1 <= channels <= 64 or not columns.counts():
+        return 0.0, False, None
+    import numpy as np
+
+    frame = bits // 8 * channels
+    data = file.read(min(length, _MOST_BYTES) // frame * frame)
+    samples = np.frombuffer(data[: len(data) // frame * frame], f"<i{bits // 8}").reshape(-1, channels)
+    return limits.at_the_ends(samples), limits.goes_round(samples), limits.roughly(samples.T)

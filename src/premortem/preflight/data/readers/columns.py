@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from premortem.preflight.data import annotations, names, tables
-from premortem.preflight.data.data_facts import Look
+from premortem.preflight.data.data_facts import LABELS, Look
+from premortem.preflight.data.guard import Guard
 from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.relations import holding
 
-LABELS = {"label", "labels", "class", "target", "category", "class_id", "label_id", "class_name", "y"}
-_IDS = {"", "id", "index", "idx", "uid", "row", "unnamed: 0", "row_id", "sample_id", "uuid"}
+_IDS = {"", "id", "uid", "sample_id", "uuid"}
 _MOST_LABELS = 1000
 _MOST_MISSING = 50
 
@@ -25,17 +26,24 @@ def about(columns: Mapping[str, Sequence[str]], path: Path, relative: str, aroun
     missing = [cell for cell, place in zip(columns[filed], places, strict=True) if not place] if filed else []
     digests: tuple[str, ...] = ()
     if names.split_of(path.name) and "?" not in places:
-        compared = {n: c for n, c in columns.items() if n.strip().lower() not in LABELS | _IDS}
+        # What numbers the rows of a file says nothing about the samples: row 3 of each split is a 3.
+        compared = {
+            name: cells
+            for name, cells in columns.items()
+            if name.strip().lower() not in LABELS | _IDS and not _numbers_rows(cells)
+        }
         if filed:
             compared = {filed: places}
         if filed or len(compared) >= 2:
             digests = tuple(_digest(cells) for cells in zip(*compared.values(), strict=True))
-    table = tables.of_columns(columns, relative)
-    parts = tables.split_by_column(table, columns) if table is not None else []
+    guard = Guard()
+    found = guard.each(lambda: tables.whole_and_parts(columns, relative))
+    notes = guard(lambda: tuple(annotations.of_columns(columns)), ())
+    holds = guard(lambda: holding.of_columns(columns), ())
     return Look(
         path=relative,
         kind="table",
-        tables=tuple([table, *parts] if table is not None else parts),
+        tables=found,
         part=labels or "",
         shape=(rows, len(columns)),
         labels=tuple(counts.most_common()) if len(counts) <= _MOST_LABELS else (),
@@ -43,8 +51,16 @@ def about(columns: Mapping[str, Sequence[str]], path: Path, relative: str, aroun
         named=len(places),
         values=len(missing),
         rows=digests,
-        notes=annotations.of_columns(columns),
+        notes=notes,
+        holds=holds,
+        faults=tuple(guard.faults),
     )
+
+
+def _numbers_rows(cells: Sequence[str]) -> bool:
+    """0, 1, 2 and so on, from wherever it begins."""
+    first = cells[0] if cells else ""
+    return first.isdecimal() and all(cell == str(int(first) + at) for at, cell in enumerate(cells))
 
 
 def _names_files(cells: Sequence[str]) -> bool:

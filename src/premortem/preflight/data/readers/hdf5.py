@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             found: list[tuple[str, Any]] = []
             file.visititems(lambda name, item: found.append((name, item)) if hasattr(item, "dtype") else None)
             for name, item in found[:_MOST]:
-                yield numbers.about(item, relative, "hdf5", name)
+                notes = tuple((str(k), str(v)) for k, v in {**file.attrs, **item.attrs}.items())[:_MOST]
+                yield replace(numbers.about(item, relative, "hdf5", name), attributes=notes)
     except OSError as error:
         if error.errno:
             raise

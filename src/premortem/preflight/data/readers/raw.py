@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from premortem.files.syntax import last_name
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
 from premortem.preflight.data.readers.around import Around, MissingLibrary
@@ -11,6 +12,9 @@ from premortem.preflight.data.readers.around import Around, MissingLibrary
 SUFFIXES = ("bin",)
 _READS = frozenset({"memmap", "fromfile"})
 _TYPES = frozenset("uint8 uint16 uint32 int8 int16 int32 int64 float16 float32 float64".split())
+_SHORT = {
+    f"{k}{w}": f"{n}{8 * w}" for k, n in {"u": "uint", "i": "int", "f": "float"}.items() for w in (1, 2, 4, 8)
+}
 _BLOCK = 1024  # bytes: no row of measurements is zero for that long
 _BLOCKS = 2048  # that are looked at, spread evenly
 _FEWEST_BLOCKS = 32
@@ -68,19 +72,16 @@ def stored_type(trees: Iterable[ast.AST]) -> str:
         name
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _called(node) in _READS
+        if isinstance(node, ast.Call) and last_name(node) in _READS
         for value in [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "dtype")]
         if (name := _type(value)) in _TYPES
     }
     return found.pop() if len(found) == 1 else ""
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
 def _type(value: ast.expr) -> str:
-    """`np.uint16`, `"uint16"`, `"<u2"` is not known."""
+    """`np.uint16`, `"uint16"`, and `"<u2"`, which is how it is stored nearly everywhere."""
     if isinstance(value, ast.Constant):
-        return str(value.value)
+        made = str(value.value)
+        return _SHORT.get(made.lstrip("<="), made)
     return value.attr if isinstance(value, ast.Attribute) else ""

@@ -9,7 +9,9 @@ from typing import Any
 
 from premortem.preflight.data import annotations, names, tables
 from premortem.preflight.data.data_facts import Annotated, Look
+from premortem.preflight.data.guard import Guard
 from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.relations import holding, parallel
 
 SUFFIXES = ("json", "jsonl", "txt")
 _MOST_BYTES = 64 << 20
@@ -27,7 +29,10 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         problem = _json_problem(text)
         yield Look(path=relative, kind="text", problem=problem, notes=() if problem else _notes(text))
         return
-    lines = [line.strip() for line in text.splitlines()[:_MOST_LINES] if line.strip()]
+    there = text.split(
+        "\n"
+    )  # not `splitlines`, which also ends a line at signs that may stand in a text of JSON
+    lines = [line.strip() for line in there[:_MOST_LINES] if line.strip()]
     if ending == "jsonl":
         whole = bool(lines) and not _json_problem(lines[0])  # else it is one record over many lines
         for number, line in enumerate(lines, start=1):
@@ -37,14 +42,17 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     rows = tuple(map(_digest, _telling(lines))) if split else ()
     records = _records(lines) if ending == "jsonl" else []
     columns = _columns(records)
-    table = tables.of_columns(columns, relative) if records else None
-    parts = tables.split_by_column(table, columns) if table is not None else []
+    guard = Guard()
     yield Look(
         path=relative,
         kind="text",
         rows=rows,
-        tables=(table, *parts) if table is not None else (),
-        notes=tuple(annotations.of_records(records)),
+        tables=guard.each(lambda: tables.whole_and_parts(columns, relative) if records else ()),
+        notes=guard.each(lambda: annotations.of_records(records)),
+        holds=guard(lambda: holding.of_records(records), ()),
+        parallel=guard(lambda: parallel.of_records(records), ()),
+        cut=len(there) > _MOST_LINES,
+        faults=tuple(guard.faults),
     )
 
 

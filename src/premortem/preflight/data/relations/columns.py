@@ -11,6 +11,7 @@ VARIED = 20  # different values of a column that measures something
 FEWEST = 30  # rows of a part
 _CHUNKS = 24
 _MOST_GROUPS = 60
+_CLOCK = 24  # different times: of as many numbers that are none, two in five have more than 59 behind their hundreds
 
 
 def counts() -> bool:
@@ -24,19 +25,30 @@ def counts() -> bool:
 
 def measured(table: Table) -> dict[str, Any]:
     """Columns that measure something, as arrays; NaN where a cell is empty. No ids, no keys, no times."""
-    if not counts():
-        return {}
+    return dict(table.once("measured", "", lambda: _measured(table))) if counts() else {}
+
+
+def _measured(table: Table) -> dict[str, Any]:
     import numpy as np
 
     found = {}
-    for name, cells in table.cells.items():
-        values = numbers_in(cells)
+    for name in table.cells:
+        values = table.numbers(name)
         if values is None or name in table.times or is_key(name) or is_id(name, values):
             continue
         made = np.array(values, dtype="float64")
         if len(np.unique(made[np.isfinite(made)])) > VARIED:
             found[name] = made
     return found
+
+
+def is_clock(values: Any) -> bool:
+    """Times of the day that are written as numbers: 905, 1430. From 1359 to 1400 it is a minute, so that no difference of two is one."""
+    import numpy as np
+
+    made = np.unique(values[np.isfinite(values)])
+    whole = len(made) >= _CLOCK and made[0] >= 0 and 1200 <= made[-1] <= 2400 and bool((made % 1 == 0).all())
+    return bool(whole and (made % 100 < 60).all())
 
 
 def words(table: Table) -> dict[str, Sequence[str]]:

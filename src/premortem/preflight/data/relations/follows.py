@@ -15,6 +15,9 @@ _EVEN = 0.8  # of the rows, at most, are of one class
 _MOST_CLASSES = 30
 _GOOD = 0.3  # of the way from chance to certainty: what the rule is worth among the others
 _BAD = 0.25  # of that, or less, is left in the part
+_UNLIKELY = (
+    3.0  # standard errors: of the parts of one table hardly any lies so far below the others by chance
+)
 _CLEARLY = 0.6  # of it comes back once the labels are put right
 
 
@@ -44,25 +47,41 @@ def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
     chance = max(float((np.concatenate([labels[at] for at in used]) == k).mean()) for k in range(classes))
     if chance > _EVEN:
         return None  # one class is nearly all there is: a rule says little
-    scores = {
-        at: right(made[at], labels[at], rule(made, labels, [o for o in used if o != at], classes, np), np)
-        for at in used
-    }
+    known = {at: Known.of(made[at], labels[at], classes, np) for at in used}
+
+    def judged(learnt_from: Sequence[int]) -> dict[int, float]:
+        whole = [known[at] for at in learnt_from]
+        return {
+            at: right(made[at], labels[at], rule([each for each in whole if each is not known[at]], np), np)
+            for at in used
+        }
+
+    scores = judged(used)
     # Parts that are wrong spoil the rule of the others: it is learnt once more from those that are well understood.
     ranked = sorted(used, key=lambda at: -scores[at])
     good = ranked[: max(2, len(used) // 2)]
     for _ in range(3):
-        known = {at: rule(made, labels, [o for o in good if o != at], classes, np) for at in used}
-        scores = {at: right(made[at], labels[at], known[at], np) for at in used}
+        learnt_from = good
+        scores = judged(learnt_from)
         best = sorted(scores[at] for at in good)[len(good) // 2]
         good = [at for at in used if scores[at] - chance >= 0.6 * (best - chance)]
         if len(good) < 2:
             return None
+        if set(good) == set(learnt_from):
+            break
     worth = float(np.mean([scores[at] for at in good])) - chance
     bad = [at for at in used if scores[at] - chance <= _BAD * worth]
+    # A part of nearly one class, of a file that is sorted: a rule for all is right about it always or never.
+    if any(np.bincount(labels[at]).max() > _EVEN * len(labels[at]) for at in bad):
+        return None
     if not bad or worth < _GOOD * (1 - chance) or len(bad) + len(good) < len(used) or len(bad) > len(good):
         return None
-    weights = rule(made, labels, good, classes, np)
+    usual = worth + chance
+    if any(
+        usual - scores[at] < _UNLIKELY * float(np.sqrt(usual * (1 - usual) / len(labels[at]))) for at in bad
+    ):
+        return None
+    weights = rule([known[at] for at in good], np)
     found = named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
     if found.how:
         return found
@@ -80,10 +99,22 @@ def wide(x: Any, np: Any) -> Any:
     return np.concatenate([x, *squares, np.ones((len(x), 1))], axis=1)
 
 
-def rule(made: Any, labels: Any, parts: Sequence[int], classes: int, np: Any) -> Any:
-    x = np.concatenate([made[at] for at in parts])
-    y = np.eye(classes)[np.concatenate([labels[at] for at in parts])]
-    return np.linalg.solve(x.T @ x + 1e-2 * len(x) * np.eye(x.shape[1]), x.T @ y)
+class Known(NamedTuple):
+    """What a part adds to a straight rule. Of several parts it is the sum, so that each row is multiplied once."""
+
+    rows: int
+    squares: Any
+    products: Any
+
+    @classmethod
+    def of(cls, x: Any, y: Any, classes: int, np: Any) -> "Known":
+        return cls(len(x), x.T @ x, x.T @ np.eye(classes)[y])
+
+
+def rule(parts: Sequence[Known], np: Any) -> Any:
+    rows = sum(part.rows for part in parts)
+    squares = sum(part.squares for part in parts)
+    return np.linalg.solve(squares + 1e-2 * rows * np.eye(len(squares)), sum(part.products for part in parts))
 
 
 def right(x: Any, y: Any, weights: Any, np: Any) -> float:
@@ -154,6 +185,6 @@ def crossed(made: Any, labels: Any, classes: int, np: Any) -> float:
     odd = np.arange(len(labels)) % 2 == 1
     scores = []
     for train in (odd, ~odd):
-        weights = rule({0: made[train]}, {0: labels[train]}, [0], classes, np)
+        weights = rule([Known.of(made[train], labels[train], classes, np)], np)
         scores.append(right(made[~train], labels[~train], weights, np))
     return float(np.mean(scores))

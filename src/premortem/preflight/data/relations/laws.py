@@ -1,7 +1,7 @@
 """Laws between the columns of one row: one lies above the other, one is the sum or the difference of others. Where a law holds in most rows
 and breaks in a part, the part is wrong; where it holds nowhere, there is none."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
@@ -47,7 +47,7 @@ def exchanged(columns: Mapping[str, Any]) -> Iterator[Exchanged]:
             a, b, above, share = b, a, ~above & (a != b), float((b > a).mean())
         below = ~above & (a != b)
         number = int(below.sum())
-        if not (_BREAKS <= number / len(a) <= _LESS) or number < 20:
+        if not (_BREAKS <= number / len(a) <= _LESS) or min(number, int(above.sum())) < 20:
             continue
         spread_a, spread_b = a[above].std(), b[above].std()
         if min(spread_a, spread_b) <= 0:
@@ -57,7 +57,7 @@ def exchanged(columns: Mapping[str, Any]) -> Iterator[Exchanged]:
             continue
         # A law: rows that keep it stay away from equality, and so do those that break it.
         distance = np.abs(a - b)
-        if (distance < 0.25 * np.median(distance)).mean() > _BETWEEN:
+        if (distance <= 0.25 * np.median(distance)).mean() > _BETWEEN:
             continue  # one heap about equality, of which each row lies on one side
         if np.quantile(distance[below], 0.1) < 0.5 * np.quantile(distance[above], 0.1):
             continue
@@ -73,9 +73,12 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
     """c = a + b, a - b, a x b; a total of all columns that share its ending; exact up to rounding in most rows, and not in a part."""
     names = list(columns)[:_MOST_COLUMNS]
     seen: set[str] = set()
+    allowed = {name: tolerance(columns[name]) for name in names}
     for total, parts in sums(names):
         terms = [columns[part] for part in parts]
-        found = judged(total, " + ".join(parts), columns[total], sum(terms), terms)
+        found = judged(
+            total, " + ".join(parts), columns[total], allowed[total], sum(terms), terms, [moves] * len(terms)
+        )
         if found is not None and total not in seen:
             seen.add(total)
             yield found
@@ -84,11 +87,13 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
             if total in (one, two) or total in seen:
                 continue
             a, b, c = columns[one], columns[two], columns[total]
-            tried = [(f"{one} - {two}", a - b)]
+            added = (moves, moves)
+            tried = [(f"{one} - {two}", a - b, added)]
             if one < two:
-                tried += [(f"{one} + {two}", a + b), (f"{one} x {two}", a * b)]
-            for law, made in tried:
-                found = judged(total, law, c, made, (a, b))
+                times = (lambda a, b=b: moves(a) * abs(b), lambda b, a=a: moves(b) * abs(a))
+                tried += [(f"{one} + {two}", a + b, added), (f"{one} x {two}", a * b, times)]
+            for law, made, moved in tried:
+                found = judged(total, law, c, allowed[total], made, (a, b), moved)
                 if found is not None:
                     seen |= {total, one, two}
                     yield found
@@ -106,30 +111,56 @@ def sums(names: list[str]) -> Iterator[tuple[str, list[str]]]:
                 yield name, parts
 
 
-def judged(column: str, law: str, here: Any, made: Any, terms: Sequence[Any]) -> Broken | None:
+def moves(term: Any) -> Any:
+    """How far each value lies from the middle one: what a law would not miss if it were always the same."""
+    import numpy as np
+
+    return np.abs(term - np.nanmedian(term)) if np.isfinite(term).any() else term
+
+
+def tolerance(here: Any) -> Any:
+    """Whole numbers are exact; others may have been rounded before and after they were added."""
+    import numpy as np
+
+    step = rounding(here[np.isfinite(here)])
+    return (1.6 * step if step < 1 else 0.01) + 1e-9 * np.abs(here)
+
+
+def judged(
+    column: str,
+    law: str,
+    here: Any,
+    allowed: Any,
+    made: Any,
+    terms: Sequence[Any],
+    moved: Sequence[Callable[[Any], Any]],
+) -> Broken | None:
+    """`moved`: by how much each term of a row moves what the law says. Most laws hold in no row: they are done with first."""
     import numpy as np
 
     finite = np.isfinite(here) & np.isfinite(made)
-    if finite.sum() < _FEWEST or not here[finite].std():
+    if finite.sum() < _FEWEST:
         return None
-    step = rounding(here[finite])
-    # Whole numbers are exact; others may have been rounded before and after they were added.
-    tolerance = (1.6 * step if step < 1 else 0.01) + 1e-9 * np.abs(here)
-    kept = np.abs(here - made) <= tolerance
+    kept = np.abs(here - made) <= allowed
     share = float(kept[finite].mean())
-    if not _HOLDS <= share <= 1 - _BREAKS:
+    if not _HOLDS <= share <= 1 - _BREAKS or not here[finite].std():
         return None
-    for term in terms:  # adding nothing, or multiplying by one, keeps any law
+    for term, by in zip(
+        terms, moved, strict=True
+    ):  # adding (next to) nothing, or multiplying by one, keeps any law
         values, counts = np.unique(term[finite], return_counts=True)
-        telling = finite & (term != values[np.argmax(counts)])
+        telling = finite & (term != values[np.argmax(counts)]) & (by(term) > 2 * allowed)
         if telling.sum() < 50 or kept[telling].mean() < _HOLDS:
             return None
     # Whole numbers meet by chance: how often do rows that belong to others keep it?
     order = np.roll(np.flatnonzero(finite), len(here) // 3 + 1)
-    chance = float((np.abs(here[finite] - made[order]) <= tolerance[finite]).mean())
+    chance = float((np.abs(here[finite] - made[order]) <= allowed[finite]).mean())
     if share < 4 * chance + 0.1:
         return None
     wrong = np.flatnonzero(finite & ~kept)
+    # A case of its own: a prize that is neither shared nor won is zero on both sides. What is damaged differs from row to row.
+    if sum(len(np.unique(each[wrong])) == 1 for each in (here, *terms)) >= 2:
+        return None
     return Broken(column, law, len(wrong), int(finite.sum()), int(wrong[0]))
 
 

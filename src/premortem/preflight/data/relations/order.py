@@ -9,6 +9,9 @@ _LIVELY = 10  # ... at least so many of them different
 _COPIES = 3  # times that a passage comes, at most: what comes more often is a rhythm
 _PART = 0.05  # of the rows
 _MOST = 200_000
+_NUMBERED = 0.95  # of the numbers up to the highest
+_EQUALLY = 0.9  # of the numbers come as often as the middle one: cases and their two controls
+_EVENLY = 4.0  # times as often as the middle one
 
 
 class Still(NamedTuple):
@@ -56,13 +59,19 @@ def marks(values: Any) -> Any:
     if len(made) < 2 * _PASSAGE:
         return np.zeros(0, dtype="uint64")
     codes = np.unique(made, return_inverse=True)[1].astype("uint64") + np.uint64(1)
+    # The last bits of a small whole number are all zero, and a product keeps them so: the first ones are brought down, or passages meet by chance.
     bits = made.view("uint64") * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
     windows = np.lib.stride_tricks.sliding_window_view(bits, _PASSAGE)
     power = np.array([pow(0x100000001B3, at, 1 << 64) for at in range(_PASSAGE)], dtype="uint64")
     with np.errstate(over="ignore"):
         found = (windows * power).sum(1, dtype="uint64")
     ordered = np.sort(np.lib.stride_tricks.sliding_window_view(codes, _PASSAGE), axis=1)
     lively = (np.diff(ordered, axis=1) != 0).sum(1) + 1 >= _LIVELY
+    # What counts its rows begins anew where another thing begins: one step in one direction, or none.
+    steps = np.diff(np.lib.stride_tricks.sliding_window_view(made, _PASSAGE), axis=1)
+    widest = np.take_along_axis(steps, np.abs(steps).argmax(1)[:, None], 1)
+    lively &= ((steps != 0) & (steps != widest)).any(1)
     return np.where(lively & (found != 0), found, np.uint64(0))
 
 
@@ -95,6 +104,24 @@ def again(values: Any) -> Again | None:
     if len(where) < 0.5 * copied.sum() or len(where) + _PASSAGE < _PART * len(values):
         return None
     return Again(int(where.min()) - gap, int(where.min()), len(where) + _PASSAGE - 1, True)
+
+
+def names_groups(values: Any) -> bool:
+    """Numbers of groups: from 0 or 1 on nearly all of them, each about as often, or some of them and each just as often. The groups stand in
+    one order where they come again."""
+    import numpy as np
+
+    found, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    whole = len(found) > 1 and found[0] >= 0 and bool((found == np.round(found)).all())
+    usual = np.median(counts)
+    if whole and usual >= 2 and (counts == usual).mean() >= _EQUALLY:
+        return True
+    return bool(
+        whole
+        and found[0] <= 1
+        and len(found) >= _NUMBERED * (found[-1] - found[0] + 1)
+        and counts.max() <= _EVENLY * usual
+    )
 
 
 def shared(first: Any, second: Any) -> Again | None:

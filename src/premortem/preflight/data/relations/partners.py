@@ -1,6 +1,7 @@
 """Keys, looked up in each other: of two tables, of a list and a table, of names and files."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ _MOST_BYTES = 16 << 20
 _MOST_FILES = 32
 _MOST_LISTS = 64
 _FEWEST = 20  # keys
+SOME = 0.005  # of the keys are found: they are names of the same things
+_SAME = 0.5  # of the things of two lists that are meant to be the same
 _UNIQUE = 0.95  # of the rows have a key of their own: a list of things, and none of events
 GENERIC = frozenset(
     {"id", "idx", "index", "row", "row_id", "key", "uid", "uuid", "code", "pk", "rowid", "ids"}
@@ -96,30 +99,39 @@ def keyed(table: Table) -> Iterator[str]:
 
 
 def is_list(table: Table, column: str) -> bool:
-    cells = table.cells[column]
-    return len(set(cells)) >= _UNIQUE * len(cells)
+    return len(table.values(column)) >= _UNIQUE * len(table.cells[column])
 
 
 def lost(table: Table, listed: Table, column: str) -> Lost | None:
     """Rows of the table that find no partner in the list; and the part of the list that nothing in the table belongs to."""
-    cells, known = table.cells[column], set(listed.cells[column])
-    own = set(cells)
+    cells, known, own = table.cells[column], listed.values(column), table.values(column)
     if len(own) < 3 or not is_list(listed, column):
         return None
+    if len(known & own) < max(2, SOME * len(own)):
+        return None  # other things, or another part of them: what is held out has no row among what is trained on
     missing = [cell for cell in cells if cell not in known]
-    bare = {plain(key) for key in known}
-    if sum(plain(cell) in bare for cell in missing) > 0.5 * len(missing) > 0:
+    if written_otherwise(missing, listed, column):
         return None  # written otherwise: PM629
-    # Where both are lists of things, one may be a part of the other.
-    part = is_list(table, column) and len(known & own) >= 0.8 * min(len(known), len(own))
+    # Two lists of things may be two parts of one, or one a part of the other: only where most of both is the same is the rest lost.
+    part = is_list(table, column) and not _SAME * max(len(known), len(own)) <= len(known & own) < 0.8 * min(
+        len(known), len(own)
+    )
     if len(missing) > 0.2 * len(cells) and not part:
         return Lost(table, column, listed, len(missing), len(cells), example=missing[0])
     return None
 
 
+def written_otherwise(missing: list[str], listed: Table, column: str) -> bool:
+    """Most of these keys are in the list once all are written in one way."""
+    if not missing:
+        return False
+    bare = listed.once("bare", column, lambda: {plain(key) for key in listed.values(column)})
+    return sum(number for key, number in Counter(missing).items() if plain(key) in bare) > 0.5 * len(missing)
+
+
 def ended(table: Table, listed: Table, column: str) -> Lost | None:
     """The list goes on where the table has ended: things up to one row have partners, and none behind it has."""
-    known = set(table.cells[column])
+    known = table.values(column)
     there = [cell in known for cell in listed.cells[column]]
     if not is_list(listed, column) or is_list(table, column) or sum(there) < _FEWEST:
         return None
@@ -130,30 +142,45 @@ def ended(table: Table, listed: Table, column: str) -> Lost | None:
     return Lost(table, column, listed, behind, len(there), begin, listed.cells[column][begin])
 
 
+def siblings(one: Table, two: Table) -> bool:
+    """station_01.csv and station_02.csv: tables of the same columns are pieces of one, and none is the list that the other is looked up in."""
+    return len(one.columns) > 1 and one.columns == two.columns
+
+
 def pairs(tables: Iterable[Table]) -> Iterator[tuple[Table, Table, str]]:
     whole = [table for table in tables if "=" not in table.part and table.cells]
     for table in whole:
         for listed in whole:
-            if table is listed or (table.split and listed.split and table.split != listed.split):
+            if (
+                table is listed
+                or siblings(table, listed)
+                or (table.split and listed.split and table.split != listed.split)
+            ):
                 continue
             for column in keyed(table):
                 if column in listed.cells:
                     yield table, listed, column
 
 
+def places(table: Table, column: str) -> Mapping[str, int]:
+    """The row of each key, the last one where it stands twice."""
+    return table.once("places", column, lambda: {key: at for at, key in enumerate(table.cells[column])})
+
+
 def renamed(first: Table, second: Table, column: str) -> tuple[str, str, int, int, str] | None:
     """Two columns with the same words, which go with other keys in each table: their names, keys that disagree, keys in both, one of them."""
-    one_of = {key: at for at, key in enumerate(first.cells[column])}
-    two_of = {key: at for at, key in enumerate(second.cells[column])}
+    one_of, two_of = places(first, column), places(second, column)
     both = [key for key in one_of if key in two_of]
     if len(both) < 10:
         return None
     for one, cells in first.cells.items():
-        words = set(cells)
+        words = first.values(one)
         if one == column or not len(words) >= 5 or one in first.times:
             continue
         for two, others in second.cells.items():
-            if two == column or len(words & set(others)) < 0.8 * min(len(words), len(set(others))):
+            if two == column or len(words & second.values(two)) < 0.8 * min(
+                len(words), len(second.values(two))
+            ):
                 continue
             if not any(any(map(str.isalpha, word)) for word in list(words)[:20]):
                 continue

@@ -4,16 +4,14 @@ an array of as many rows, a table and pictures that it names."""
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from premortem.preflight.data import compared, names
-from premortem.preflight.data.data_facts import Unruly
-from premortem.preflight.data.moves import arrays
-from premortem.preflight.data.readers.columns import LABELS
+from premortem.preflight.data.data_facts import LABELS, Unruly
 from premortem.preflight.data.relations import columns, partners
 from premortem.preflight.data.relations.follows import Unfollowed, reordered, unfollowed
 from premortem.preflight.data.tables import Table
-from premortem.preflight.data.walk import Tree
 
 _MOST_WORDS = 200
 _MOST_CLASSES = 30
@@ -21,10 +19,11 @@ _MOST_ROWS = 20_000
 _MOST_LABELS = 3  # columns of one table that may be the label
 
 
-def unruly(tree: Tree, tables: Sequence[Table], bands: Mapping[str, tuple[float, ...]]) -> Iterator[Unruly]:
+def unruly(
+    held: Mapping[str, Any], tables: Sequence[Table], bands: Mapping[str, tuple[float, ...]]
+) -> Iterator[Unruly]:
     if not columns.counts():
         return
-    held = dict(arrays(tree))
     yield from of_arrays(held)
     whole = [t for t in tables if t.cells and "=" not in t.part and 100 <= t.rows <= _MOST_ROWS]
     yield from of_tables(whole)
@@ -68,9 +67,8 @@ def of_arrays(held: Mapping[str, Any]) -> Iterator[Unruly]:
             yield said(found, [y for _, y in used], "")
 
 
-def uneven(tree: Tree) -> Iterator[tuple[str, int, str, int]]:
+def uneven(held: Mapping[str, Any]) -> Iterator[tuple[str, int, str, int]]:
     """Of files that belong together, those that have another number of rows than their partner, where the others agree."""
-    held = dict(arrays(tree))
     for xs, ys in side_by_side(held):
         lengths = [(x, len(held[x]), y, len(held[y])) for x, y in zip(xs, ys, strict=True)]
         odd = [each for each in lengths if each[1] != each[3]]
@@ -140,7 +138,10 @@ def features(table: Table, label: str, vocabulary: Sequence[str] = ()) -> Any:
 
 
 def vocabulary_of(table: Table) -> list[str]:
-    return [word for _, (_, words) in table.words.items() for word in list(words)[:_MOST_WORDS]]
+    """The most frequent words of its texts; each once, also where several columns have it."""
+    ranked = zip_longest(*(words for _, words in table.words.values()))
+    words = dict.fromkeys(word for rank in ranked for word in rank if word is not None)
+    return list(words)[:_MOST_WORDS]
 
 
 def of_tables(tables: Sequence[Table]) -> Iterator[Unruly]:

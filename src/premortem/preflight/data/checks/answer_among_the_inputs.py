@@ -1,0 +1,55 @@
+import re
+
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Card, Check, Findings, Severity
+
+# Lists of which one entry is chosen hold the answer by their nature.
+_CHOICES = frozenset(
+    "candidates candidate options option choices choice impressions shown pool slate negatives answers offered ranking ranked all "
+    "members classes labels".split()
+)
+
+
+class AnswerAmongTheInputs(Check):
+    """What is to be predicted already stands in the list that it is predicted from.
+
+    ## Why it matters
+    The history of a session that holds the next track gives the answer away. The score is too good, and on the day of the prediction the
+    entry is not there.
+
+    ## Usual causes
+    A history that was exported after the fact; a window that reaches one step too far; a join without a limit by time.
+
+    ## What to do
+    Cut the list before the moment of the prediction.
+
+    ## When it stays silent
+    Unless the script names the list and predicts the entry, or the entry is called a label; for lists of candidates, of which one is chosen; where lists of other rows hold the answer, too.
+    """
+
+    card = Card(
+        "PM727",
+        "answer-among-the-inputs",
+        "data-order",
+        Severity.WARNING,
+        explains=("column-gives-target-away",),
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            looks = [look for group in root.groups for look in group.looks if look.holds]
+            for look in {look.path: look for look in looks}.values():
+                for name, answer, held, other in look.holds:
+                    words = set(re.split(r"[^a-z]+", name.lower()))
+                    if name not in facts.words or not facts.predicts(answer) or words & _CHOICES:
+                        continue
+                    yield self.finding(
+                        f"`{shown(root.name)}`: in {held:.0%} of the rows of `{shown(look.path)}`, `{shown(name)}` already holds `{shown(answer)}`, which is to be "
+                        f"predicted from it; the list of the next row does in {other:.0%}",
+                        cause=f"The input contains the target (a leak): `{shown(name)}` was exported after the fact, or reaches one step too far.",
+                        remedy=f"Cut `{shown(name)}` before the moment of the prediction.",
+                        file=shown(look.path),
+                        column=name,
+                        target=answer,
+                    )

@@ -1,0 +1,55 @@
+from premortem.amounts import share
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations import groups
+from premortem.preflight.unit import Card, Check, Findings, Severity
+
+
+class GroupsInBothSplits(Check):
+    """Rows of one patient, speaker or scene are in the training split and in the one that is judged.
+
+    ## Why it matters
+    All rows of the group have one label, and they are alike: who has learnt to know the patient again knows the label. The score says
+    nothing about patients to come.
+
+    ## Usual causes
+    `train_test_split` or a permutation over recordings, pictures or visits, of which each patient has several.
+
+    ## What to do
+    Split by the group: `GroupShuffleSplit`, `GroupKFold`, or a permutation of the patients.
+
+    ## When it stays silent
+    Where the label differs within groups (ratings of one user, hours of one station); where rows of one group are no more alike than
+    others; where less than half of the judged rows are of groups that are trained on. Unless the label is called so, or the script predicts
+    it; where the column is a code of the label or a finer one (class, species, brand); where all that is judged is later than what is trained
+    on; and, where nothing is measured, unless the column says whose rows they are (patient, subject, speaker, scene).
+    """
+
+    card = Card(
+        "PM725",
+        "groups-in-both-splits",
+        "data-order",
+        Severity.WARNING,
+        explains=("splits-look-alike",),
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            entries = [each for each in root.entries if facts.reads(each.path)]
+            for found in groups.shared(root.tables, entries, facts.predicts):
+                alike = (
+                    f", and {found.nearest:.0%} of them have their nearest training row in their own group"
+                    if found.nearest is not None
+                    else ""
+                )
+                yield self.finding(
+                    f"`{shown(root.name)}`: {found.groups:,} of {found.of:,} groups of `{shown(found.column)}` in `{shown(found.second)}` are also in "
+                    f"`{shown(found.first)}` (`{shown(found.example)}`, for example), with {found.rows:,} of {found.judged:,} rows "
+                    f"({share(found.rows, found.judged)}); each group has one `{shown(found.label)}`{alike}",
+                    cause=f"The split was drawn by row and not by `{shown(found.column)}`: the same {shown(found.column)} is trained on and judged (leakage "
+                    "between the splits), so the score measures how well it is known again.",
+                    remedy=f"Split by `{shown(found.column)}`, so that all rows of one group are in one split.",
+                    column=found.column,
+                    groups=found.groups,
+                    rows=found.rows,
+                )

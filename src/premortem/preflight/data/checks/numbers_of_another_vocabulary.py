@@ -1,0 +1,51 @@
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Card, Check, Findings, Severity
+
+
+class NumbersOfAnotherVocabulary(Check):
+    """A file holds the words of a text as numbers, and these are not the numbers of the vocabulary beside it.
+
+    ## Why it matters
+    Each number stands for another word than the vocabulary says. What is encoded afresh and what was stored are two secret scripts: a model
+    that was trained on the one is judged on the other.
+
+    ## Usual causes
+    A cache that was made with an older vocabulary; a vocabulary that was sorted or counted again.
+
+    ## What to do
+    Delete the encoded file and encode the text again. Store the checksum of the vocabulary beside what was encoded with it.
+
+    ## How it is measured
+    The rows of the numbers follow the words of the text, place by place: each word has one number. Then that number is looked up.
+
+    ## When it stays silent
+    When rows do not follow the text word by word (pieces of words, another order), when one vocabulary agrees, and when the numbers are only moved
+    by a few, for special words. A file whose numbers repeat or leave gaps holds counts, and one that lacks a fifth of the words is of something
+    else: neither is a vocabulary. For files that the script does not read.
+    """
+
+    card = Card(
+        "PM716",
+        "numbers-of-another-vocabulary",
+        "data-labels",
+        Severity.WARNING,
+        explains=("uninformative-labels", "tokens-numbered-differently"),
+    )
+
+    def look(self, facts: DataFacts) -> Findings:
+        for root in facts.roots:
+            for found in root.recoded:
+                if not (facts.reads(found.path.partition("[")[0]) and facts.reads(found.vocabulary)):
+                    continue
+                word, here, there = found.example
+                yield self.finding(
+                    f"`{shown(root.name)}`: `{shown(found.path)}` holds the words of `{shown(found.column)}` in `{shown(found.text)}` in another "
+                    f"numbering than `{shown(found.vocabulary)}`: {found.wrong:,} of {found.words:,} words differ; `{shown(word)}` is {here} in "
+                    f"the one and {there} in the other",
+                    cause="The file is a stale cache: it was encoded with another vocabulary than the one that is used now.",
+                    remedy=f"Delete `{shown(found.path)}` and encode the text again with `{shown(found.vocabulary)}`.",
+                    file=shown(found.path),
+                    words=found.words,
+                    wrong=found.wrong,
+                )

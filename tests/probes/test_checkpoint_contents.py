@@ -1,0 +1,21 @@
+"""What is noted of a checkpoint that is saved: at every save, so nothing that has to be waited for."""
+
+import pytest
+import torch
+
+from premortem.probes.checkpoint_contents import records_in
+
+BUSY = torch.nn.BatchNorm1d(2).state_dict()
+
+
+@pytest.mark.parametrize(
+    ("thing", "found"),
+    [
+        ({"model": BUSY, "best_acc": torch.tensor(0.5), "val_loss": 0.25, "epoch": 3}, {"best_acc": 0.5, "val_loss": 0.25}),
+        ({"model": BUSY, "phase": torch.tensor(1j), "shape": torch.empty((), device="meta"), "best": 0.5}, {"best": 0.5}),
+        (BUSY, {}),
+        ({f"score{n}": float(n) for n in range(100)}, {f"score{n}": float(n) for n in range(8)}),
+    ],
+)  # fmt: skip
+def test_records(thing, found):
+    assert dict(records_in(thing)) == found
