@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -18,8 +19,8 @@ import pytest
 from premortem.run.options import RunOptions
 from premortem.run.supervision import Supervision
 from premortem.terminal.console import Console
-from premortem.terminal.status_line import below
-from tests.terminal.screen import Person, Shown, on_a_terminal
+from premortem.terminal.status_line import StatusLine, below
+from tests.terminal.screen import Person, Shown, on_a_terminal, set_size
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pseudo-terminals as Linux has them")
 
@@ -156,6 +157,37 @@ def test_the_screen_is_the_scripts(script: str, persons: tuple[Person, ...], tmp
         assert OURS.sub(b"", beside.raw) == without.raw
         drawn_after = [OURS.sub(b"", beside.raw[: drawn.start()]) for drawn in re.finditer(DRAWN, beside.raw)]
         assert all(before.endswith((b"\n", b"\x1b[?25h")) for before in drawn_after if before)
+
+
+@pytest.mark.parametrize("ends", ["on its own", "killed"])
+def test_nothing_is_drawn_while_a_fork_prints(ends: str) -> None:
+    """Drawn between a fork's look and its print, the line would stand under what is printed, and stay there."""
+    master, slave = os.openpty()
+    set_size(slave, 24, 80)
+    line = StatusLine(slave)
+    prints, told_to = os.pipe(), os.pipe()
+
+    def slow(_text: str) -> None:
+        os.write(prints[1], b"!")
+        os.read(told_to[0], 1)
+
+    fork = os.fork()
+    if not fork:
+        line.passing(sys.stdout, slow, ("and its second line",), {})
+        os._exit(0)
+    try:
+        os.read(prints[0], 1)
+        assert not line.draw(["step 460"])
+        if ends == "killed":
+            os.kill(fork, signal.SIGKILL)
+        else:
+            os.write(told_to[1], b"!")
+        os.waitpid(fork, 0)
+        assert line.draw(["step 460"])
+    finally:
+        line.close()
+        for file in (master, slave, *prints, *told_to):
+            os.close(file)
 
 
 @pytest.mark.exhaustive

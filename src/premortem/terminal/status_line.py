@@ -14,10 +14,11 @@ import mmap
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from premortem.terminal.other_writers import Announced, unseen
@@ -72,6 +73,7 @@ class StatusLine:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._shown = mmap.mmap(-1, 1)  # shared with forks: a worker's print erases the line too
+        self._turn = _Turn()  # between this process, which draws, and its forks, which print
         self._open: dict[int, bool] = {}  # by stream: whether its last line was not ended
         self._spoke = self._moved = float("-inf")
         self._below = 0.0  # rows of the script's beneath the cursor, at most
@@ -82,9 +84,10 @@ class StatusLine:
 
     def passing(self, stream: Any, write: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Make this write of the script's; whatever it raises is raised."""
-        if os.getpid() != self._pid:  # in a fork, where nothing would ever release the lock
-            self._give_way()
-            return write(*args, **kwargs)
+        if os.getpid() != self._pid:  # in a fork, where nothing would ever release the thread's lock
+            with self._turn.taken(wait=True):
+                self._give_way()
+                return write(*args, **kwargs)
         with self._lock:
             self._give_way()
             try:
@@ -152,14 +155,18 @@ class StatusLine:
         with self._lock:
             if self._closed or self._below or any(self._open.values()) or not when():
                 return False
-            erase = _ERASE if self._shown[0] else b""
-            self._shown[0] = 1
-            return self._put(erase + line)
+            with self._turn.taken(wait=False) as ours:
+                if not ours:  # a fork is printing
+                    return False
+                erase = _ERASE if self._shown[0] else b""
+                self._shown[0] = 1
+                return self._put(erase + line)
 
     def make_way(self) -> None:
         """Another program is about to use the terminal."""
         if os.getpid() != self._pid:
-            self._give_way()
+            with self._turn.taken(wait=True):
+                self._give_way()
             return
         with self._lock:
             self._give_way()
@@ -203,6 +210,49 @@ class StatusLine:
             self._closed = True
             return False
         return True
+
+
+class _Turn:
+    """One process at a time. The kernel gives the turn back for a process that dies with it."""
+
+    def __init__(self) -> None:
+        self._file, self._id = -1, (-1, -1)
+        with suppress(OSError):  # no room for a temporary file: as if this process were alone
+            with tempfile.TemporaryFile() as file:
+                self._file = os.dup(file.fileno())
+            self._id = _identity(self._file)
+
+    @contextmanager
+    def taken(self, *, wait: bool) -> Iterator[bool]:
+        """Whether it is ours; after a wait it is."""
+        import fcntl
+
+        try:
+            self._lock(fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            yield False
+            return
+        except OSError:  # this disk has no locks, or the file is gone
+            yield True
+            return
+        try:
+            yield True
+        finally:
+            with suppress(OSError):
+                self._lock(fcntl.LOCK_UN)
+
+    def _lock(self, how: int) -> None:
+        import fcntl
+
+        # A fork may have closed all files it had, and opened its own under this number.
+        if _identity(self._file) != self._id:
+            raise OSError("the file of the lock was closed")
+        fcntl.lockf(self._file, how)
+
+
+def _identity(file: int) -> tuple[int, int]:
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino
 
 
 def below(text: str, rows: float = 0.0) -> float:
