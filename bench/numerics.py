@@ -1,15 +1,11 @@
 """How much of a planted set of numerics faults is detected and located: by the run alone, and with a replay by hand.
 
     python bench/numerics.py [--set planted|unseen] [--half open|closed] [--round 2] [--jobs 2] [--only TEXT] [--no-replay] [--json FILE]
-    python bench/numerics.py --folder FOLDER [--jobs 2] [--only TEXT] [--json FILE]
 
 `planted` are the scripts of tests/numerics/faults, which the project was built with. `unseen` are those of
 tests/numerics/unseen, each with a healthy twin: they were written when the code they test was finished, and split by a hash
 of their names. The open half was looked at afterwards, the closed half was only counted. A later round of them was written and
 counted before the code was changed for it; "before" in the results is that count.
-
-A folder of strangers' faults has NAME/faulty.py, NAME/healthy.py and one manifest.json: by name the line, op, stage, step and
-families. They are run as a user starts them, and the run alone is graded; step: at most two steps from the one that is right.
 
 Run: what `premortem run` says when it ends, its own autopsy included. Replay: what `premortem replay` of the first capsule
 adds. Op, line: of the operation that bore the first value that was not finite, right by the manifest. Alarm: a healthy twin
@@ -25,7 +21,6 @@ import multiprocessing
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from tests.numerics.grade import PROMPT, Grade, cli, run  # noqa: E402 - from the checkout
+from tests.numerics.grade import Grade, cli, run  # noqa: E402 - from the checkout
 from tests.numerics.manifest import entries, plain  # noqa: E402
 
 UNSEEN = ROOT / "tests/numerics/unseen"
@@ -91,57 +86,6 @@ def examine(entry: dict[str, Any], replays: bool) -> dict[str, Any]:
     }
 
 
-def strangers(folder: Path) -> list[dict[str, Any]]:
-    found = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return [
-        {"name": name, "folder": str((folder / name).resolve()), **entry} for name, entry in found.items()
-    ]
-
-
-def examine_stranger(entry: dict[str, Any]) -> dict[str, Any]:
-    said = {}
-    for script in ("faulty.py", "healthy.py"):
-        with tempfile.TemporaryDirectory() as name:
-            out = Path(name, "findings.json")
-            cli(["run", "--findings", str(out), str(Path(entry["folder"], script))], Path(name))
-            said[script] = loud(out)
-            if not out.exists():
-                raise SystemExit(f"{entry['name']}/{script} left no findings")
-    ops = {plain(op) for op in (entry["op"], *entry.get("also_ops", ())) if op}
-    about = [f for f in said["faulty.py"] if f["family"] in entry["families"]]
-    file = Path(entry.get("file", "faulty.py")).name
-    return {
-        "name": entry["name"],
-        "hidden": bool(entry.get("hidden")),
-        "detected": bool(said["faulty.py"]),
-        "family": bool(about),
-        "line": any(
-            f["where"]["line"] == entry["line"] and Path(f["where"]["file"] or "").name == file for f in about
-        ),
-        "op": any(
-            plain(str(f["evidence"].get("op", ""))) in ops
-            or (not ops and f["evidence"].get("stage") == "data")
-            for f in about
-        ),
-        "step": any(
-            abs(step - entry["step"]) <= PROMPT
-            for f in about
-            for step in (f["step"], f["evidence"].get("first_step", f["step"]))
-        ),
-        "alarm": bool(said["healthy.py"]),
-        "said": [heading(f) for f in said["faulty.py"]],
-        "alarms": [heading(f) for f in said["healthy.py"]],
-    }
-
-
-def heading(finding: dict[str, Any]) -> str:
-    where, seen = finding["where"], finding["evidence"]
-    return (
-        f"{finding['code']} {finding['family']} step {finding['step']} line {where['line']} op {seen.get('op')}: "
-        f"{finding['message'][:100]}"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -152,17 +96,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="")
     parser.add_argument("--no-replay", action="store_true")
-    parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    look: Callable[[dict[str, Any]], dict[str, Any]]
-    if options.folder:
-        chosen = [entry for entry in strangers(options.folder) if options.only in entry["name"]]
-        look = examine_stranger
-    else:
-        every = entries() if options.set == "planted" else unseen(options.half, options.round)
-        chosen = [entry for entry in every if "stage" in entry and options.only in entry["file"]]
-        look = functools.partial(examine, replays=not options.no_replay)
+    every = entries() if options.set == "planted" else unseen(options.half, options.round)
+    chosen = [entry for entry in every if "stage" in entry and options.only in entry["file"]]
+    look = functools.partial(examine, replays=not options.no_replay)
     rows = []
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
         for row in pool.imap(look, chosen):
@@ -176,7 +114,7 @@ def main() -> None:
     print({"faults": len(rows), **counts})
     if options.json:
         found = {
-            "set": str(options.folder.name) if options.folder else options.set,
+            "set": options.set,
             "half": options.half,
             "faults": len(rows),
             "counts": counts,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import halves
 import rooms
+import strangers
 import why_table
 
 from premortem import catalog
@@ -120,6 +121,8 @@ def _cell(text: str) -> str:
 
 SLOTS = (
     Slot("README.md", "cost table", ("cost-h200",), tables.cost),
+    Slot("README.md", "strangers in short", ("strangers",), strangers.in_short),
+    Slot("docs/measured.md", "strangers table", ("strangers",), strangers.table),
     Slot("README.md", "numerics", ("numerics",), tables.numerics),
     Slot("README.md", "check", ("check",), tables.checked),
     Slot("README.md", "casebook in short", ("casebook",), stories.in_short),
