@@ -1,4 +1,4 @@
-"""What attention that is written by hand looks at: the sequences, or what fills them up."""
+"""What attention without `key_padding_mask` looks at: the sequences, or what fills them up."""
 
 import pytest
 import torch
@@ -53,6 +53,20 @@ def pooled(net, x, there):
     return filled(net.score(x).squeeze(-1), there)[:, None] @ x
 
 
+def given_a_mask(_, x, there):
+    return functional.scaled_dot_product_attention(x, x, x, there[:, None, :])
+
+
+def of_heads_given_a_sum(_, x, there):
+    parts = x.view(SAMPLES, PLACES, HEADS, -1).transpose(1, 2)
+    hidden = torch.where(there, 0.0, torch.finfo(torch.float32).min)[:, None, None, :]
+    return (
+        functional.scaled_dot_product_attention(parts, parts, parts, attn_mask=hidden)
+        .transpose(1, 2)
+        .flatten(2)
+    )
+
+
 def mark_only(_, x, there):
     first = torch.zeros_like(there)
     first[:, 0] = True
@@ -74,18 +88,35 @@ LOOKS = {
     "heads": of_heads,
     "pooled": pooled,
 }
+GIVEN = {"attn_mask": given_a_mask, "attn_mask, a sum": of_heads_given_a_sum}
 
 
 @pytest.mark.parametrize("inverted", [True, False])
-@pytest.mark.parametrize("how", LOOKS)
+@pytest.mark.parametrize("how", LOOKS | GIVEN)
 def test_what_is_looked_at(how, inverted):
-    seen = masks(LOOKS[how], inverted=inverted)
+    seen = masks((LOOKS | GIVEN)[how], inverted=inverted)
     assert len(seen) >= 3
-    assert {each.by for each in seen} == {"softmax"}
+    assert {each.by for each in seen} == {"attn_mask" if how in GIVEN else "softmax"}
     assert all((each.shown_values == 1 and each.masked_values > 4) is inverted for each in seen)
 
 
-@pytest.mark.parametrize("look", [mark_only, past_only])
+def past_only_given(_, x, there):
+    return functional.scaled_dot_product_attention(
+        x, x, x, torch.ones(SAMPLES, PLACES, PLACES, dtype=bool).tril()
+    )
+
+
+def of_torch(_, x, there):
+    """Its own multi-head attention joins the masks into one, and is heard by its `key_padding_mask`."""
+    attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+    return attention(x, x, x, key_padding_mask=~there, need_weights=False)[0]
+
+
+def test_an_attention_of_torch_is_heard_once():
+    assert {each.by for each in masks(of_torch, inverted=True)} == {"key_padding_mask"}
+
+
+@pytest.mark.parametrize("look", [mark_only, past_only, past_only_given])
 def test_masks_that_hide_no_padding(look):
     assert masks(look) == []
 

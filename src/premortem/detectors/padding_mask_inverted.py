@@ -8,6 +8,10 @@ KINDS = {
         "`key_padding_mask` is True where a place is to be ignored; here it is True where there is something.",
         "Turn the mask round: `key_padding_mask=~mask.bool()`, or `ids == pad`.",
     ),
+    "attn_mask": (
+        "In the `attn_mask` of `scaled_dot_product_attention` True means *look here*; here it is True where there is filling.",
+        "Turn the mask round: `attn_mask=ids != pad`, or `mask.bool()` of a tokenizer's mask.",
+    ),
     "softmax": (
         "The scores of what is there were made so small that a softmax gives them nothing.",
         "Turn the mask round: `scores.masked_fill(mask == 0, -inf)`, where `mask` is 1 for what is there.",
@@ -24,15 +28,16 @@ class PaddingMaskInverted(Detector):
 
     ## Usual causes
     In `key_padding_mask` True means *ignore*. A mask of a tokenizer has 1 for what is there: `mask.bool()` must be turned
-    round, `mask == 0`; so must it be in `scores.masked_fill(mask == 0, -inf)`.
+    round, `mask == 0`; so must it be in `scores.masked_fill(mask == 0, -inf)`. In the `attn_mask` of
+    `scaled_dot_product_attention` it is the other way round: True means *look here*.
 
     ## What to do
-    Pass `key_padding_mask=(ids == pad)`, or `~mask.bool()`.
+    Pass `key_padding_mask=(ids == pad)`, or `~mask.bool()`; to `scaled_dot_product_attention`, `attn_mask=(ids != pad)`.
 
     ## How it is measured
     In audited steps the mask is laid over the model's own input: all that it shows is one and the same token (or rows of zeros), and
     what it hides is not. Of attention that is written by hand the weights are looked at, inside of a model: a place is hidden that has a weight of
-    exactly 0 from all places and for all heads. There, samples count of which a part is hidden, in batches in which these
+    exactly 0 from all places and for all heads. There, and in an `attn_mask`, samples count of which a part is hidden, in batches in which these
     parts differ in length.
     """
 

@@ -162,7 +162,7 @@ class Experimented(Event):
 class PaddingMask(Event):
     """Audit gear: an attention with a padding mask, and what stands at the places that it shows and hides in the model's own
     input: tokens, or rows of features that are all zero (`empty`: all that are shown; `full`: none that is hidden).
-    `by` says how it was masked: "key_padding_mask" or "softmax" (by hand)."""
+    `by` says how it was masked: "key_padding_mask", "attn_mask" or "softmax" (by hand)."""
 
     shown: int
     masked: int

@@ -26,16 +26,23 @@ class AttentionMasks:
         self._step = -1
         self._seen = 0
         self._by_hand = 0
+        self._within = False  # torch's own multi-head attention, which joins its masks to one
 
     def install(self) -> None:
         self.models.on_call.append(self._called)
-        self.session.around(functional, "multi_head_attention_forward", before=self._attends, quiet=None)
+        self.session.around(
+            functional, "multi_head_attention_forward", before=self._attends, after=self._attended, quiet=None
+        )
+        self.session.around(
+            functional, "scaled_dot_product_attention", before=self._given_a_mask, quiet=None
+        )
 
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         if self.session.auditing:
             self._given = [weakref.ref(tensor) for tensor in inputs[:4]]
 
     def _attends(self, *args: Any, **kwargs: Any) -> None:
+        self._within = True
         mask = kwargs.get("key_padding_mask")
         if not self.session.auditing or not isinstance(mask, torch.Tensor) or mask.dim() != 2:
             return
@@ -48,6 +55,26 @@ class AttentionMasks:
         tensor = self._laid_under(mask.shape[0], mask.shape[1], mask.device)
         if tensor is not None:
             self._compare(hidden, tensor, "key_padding_mask")
+
+    def _attended(self, *_args: Any, **_kwargs: Any) -> None:
+        self._within = False
+
+    def _given_a_mask(
+        self, _query: Any, _key: Any, _value: Any, attn_mask: Any = None, *_args: Any, **_kwargs: Any
+    ) -> None:
+        """In `attn_mask` True means *look here*: the other way round than in `key_padding_mask`."""
+        if not self.session.auditing or self._within or not self.models.depth:
+            return
+        if not isinstance(attn_mask, torch.Tensor) or attn_mask.dim() < 3:  # one for all samples is no padding
+            return
+        if self._step != self.session.step:
+            self._new_step()
+        if attn_mask.dtype == torch.bool:
+            hides = ~attn_mask
+        else:  # is added to the scores: what a softmax gives nothing
+            mask = attn_mask.detach().float()
+            hides = (mask - mask.amax(-1, keepdim=True)).exp() == 0
+        self._hide(hides, "attn_mask")
 
     def _new_step(self) -> None:
         self._step, self._seen, self._by_hand = self.session.step, 0, 0
@@ -69,19 +96,23 @@ class AttentionMasks:
         """Attention that is written by hand: a softmax inside of a model. What it hides has no weight at all."""
         if self._step != self.session.step:
             self._new_step()
-        if weights.dim() < 2 or self._by_hand >= _MOST:
+        self._hide(weights.detach() == 0, "softmax")
+
+    def _hide(self, hides: torch.Tensor, by: str) -> None:
+        """By samples (or samples and heads) first, the places that are looked at last."""
+        if hides.dim() < 2 or self._by_hand >= _MOST:
             return
-        given = self._laid_under(weights.shape[0], weights.shape[-1], weights.device, heads=True)
+        given = self._laid_under(hides.shape[0], hides.shape[-1], hides.device, heads=True)
         if given is None:
             return
         self._by_hand += 1
         # From no place of the sample, and by no head: what is hidden from the past only is no padding.
-        hidden = on_host(weights.detach() == 0).reshape(given.shape[0], -1, weights.shape[-1]).all(1).cpu()
+        hidden = on_host(hides).reshape(given.shape[0], -1, hides.shape[-1]).all(1).cpu()
         shown = hidden.shape[1] - hidden.sum(1)
         both = (shown > 0) & (shown < hidden.shape[1])
         # Fillings differ in their length. A mark at a fixed place, which all may look at, does not.
         if len(shown[both].unique()) > 1:
-            self._compare(hidden[both], given.detach().cpu()[both], "softmax")
+            self._compare(hidden[both], given.detach().cpu()[both], by)
 
     def _compare(self, hidden: torch.Tensor, given: torch.Tensor, by: str) -> None:
         if given.dim() > 3 or (given.dim() == 3) != given.is_floating_point() or given.dtype == torch.bool:

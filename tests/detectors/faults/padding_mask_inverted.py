@@ -13,6 +13,7 @@ def masks(*, many: int = 4, **facts: Any) -> list[Event]:
 EVENTS = masks()
 FEATURES = masks(shown_values=1, masked_values=1, empty=True, full=True)
 BY_HAND = masks(by="softmax")
+GIVEN = masks(by="attn_mask")
 HEALTHY: list[list[Event]] = [
     masks(shown=480, masked=120, shown_values=29, masked_values=1),
     masks(masked=0, masked_values=0, shown_values=29),
