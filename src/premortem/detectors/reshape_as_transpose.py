@@ -1,3 +1,5 @@
+from math import prod
+
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Reshaped
 
@@ -12,7 +14,7 @@ class ReshapeAsTranspose(Detector):
 
     ## Usual causes
     `x.view(batch, channels, time)` on (batch, time, channels); `image.reshape(3, H, W)` on (H, W, 3); `h.view(batch, -1)`
-    on the (layers, batch, hidden) state of an LSTM.
+    on the (layers, batch, hidden) state of an LSTM; `video.reshape(batch * time, channels, ...)` on (batch, channels, time, ...).
 
     ## What to do
     `x.transpose(1, 2)`, `image.permute(2, 0, 1)`, `h.transpose(0, 1).reshape(batch, -1)`.
@@ -41,13 +43,17 @@ class ReshapeAsTranspose(Detector):
         if order and len(event.before) != len(event.after):
             order += f".reshape{event.after}"
         merged = event.mixes and event.before[0] == event.after[0]
+        joined = event.mixes and event.after[0] != event.before[1] == event.after[1]
         what = (
             "one row holds numbers of several samples"
             if event.mixes
             else "the numbers stay in place, only the borders move"
         )
-        if merged:
+        if merged or joined:
             what = "dimensions are joined that are not neighbours"
+        if joined:
+            order = f"permute{joined_first(event.before, event.after[0])}.reshape{event.after}"
+        elif merged:
             order = f"transpose(1, {event.before.index(event.after[1], 2)}).reshape{event.after}"
         yield self.finding(
             event,
@@ -81,6 +87,18 @@ def order_of(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]
             free.remove(place)
             order.append(place)
     return (*order, *free)
+
+
+def joined_first(before: tuple[int, ...], first: int) -> tuple[int, ...]:
+    """The permutation that brings what is joined with the first dimension to its side."""
+    places = range(2, len(before))
+    start, end = next(
+        (start, end)
+        for start in places
+        for end in range(start + 1, len(before) + 1)
+        if before[0] * prod(before[start:end]) == first
+    )
+    return (0, *range(start, end), *range(1, start), *range(end, len(before)))
 
 
 def without_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:

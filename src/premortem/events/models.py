@@ -93,6 +93,7 @@ class Forward(Event):
     input_min: float | None = None
     source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
     number: int = 0  # counts all forwards of the run
+    attached: bool = False  # an input has a graph, so that gradients go through this call and on
     tracked: bool = True  # the output has a graph (never without `grad`; not for an all-frozen model)
     forgotten: int = 0  # functional dropouts that ran because no `training` was passed, in an eval-mode root
     copies: int = 1  # how often the first sample is in the batch (only looked at in noisy evaluations)

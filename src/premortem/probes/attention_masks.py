@@ -33,9 +33,7 @@ class AttentionMasks:
         self.session.around(
             functional, "multi_head_attention_forward", before=self._attends, after=self._attended, quiet=None
         )
-        self.session.around(
-            functional, "scaled_dot_product_attention", before=self._given_a_mask, quiet=None
-        )
+        self.session.around(functional, "scaled_dot_product_attention", before=self._given_a_mask, quiet=None)
 
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         if self.session.auditing:
@@ -65,7 +63,9 @@ class AttentionMasks:
         """In `attn_mask` True means *look here*: the other way round than in `key_padding_mask`."""
         if not self.session.auditing or self._within or not self.models.depth:
             return
-        if not isinstance(attn_mask, torch.Tensor) or attn_mask.dim() < 3:  # one for all samples is no padding
+        if (
+            not isinstance(attn_mask, torch.Tensor) or attn_mask.dim() < 3
+        ):  # one for all samples is no padding
             return
         if self._step != self.session.step:
             self._new_step()

@@ -303,6 +303,7 @@ class Models:
             noise=self._is_noise(first),
             source=self.graphs.source(inputs),
             number=self.calls,
+            attached=grad and any(tensor.requires_grad for tensor in inputs),
         )
         if grad and note.window and first is not None:
             array = self._slices.used(first)

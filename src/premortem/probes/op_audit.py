@@ -10,7 +10,9 @@ switches off torch's fast paths.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -286,7 +288,7 @@ class OpAudit:
         at = user_site()
         sizes = self.models.sizes()
         scrambled = scrambles(before, after)
-        mixed = mixes(before, after, sizes) or merges(before, after, sizes)
+        mixed = any(so(before, after, sizes) for so in (mixes, merges, joins))
         if scrambled or mixed:
             self._scrambled.add(at)
         elif at not in self._scrambled:
@@ -513,6 +515,32 @@ def merges(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, .
         and before[2:].count(time) == 1
         and time not in after[2:]
     )
+
+
+def joins(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
+    """(batch, channels, time, ...) cut into (batch * time, channels, ...): the samples are joined with what stands behind the
+    channels, and the channels stay whole.
+
+    `inputs` are the first two sizes of the model's input; the first one is what is joined."""
+    if len(before) < 3 or len(after) < 2 or not inputs or not before[0] == inputs[0] > 1:
+        return False
+    joined, remainder = divmod(after[0], before[0])
+    if remainder or joined == 1 or not before[1] == after[1] > 1:
+        return False
+    if after[0] in itertools.accumulate(before, operator.mul):  # with its neighbours
+        return False
+    places = range(2, len(before))
+    return any(
+        math.prod(before[first : last + 1]) == joined
+        and borders(before[2:first] + before[last + 1 :]) >= borders(after[2:])
+        for first in places
+        for last in range(first, len(before))
+    )
+
+
+def borders(sizes: tuple[int, ...]) -> set[int]:
+    """Where the borders between sizes lie: those of merged neighbours are some of them."""
+    return set(itertools.accumulate(sizes, operator.mul)) - {1}
 
 
 def saturation(op: str, value: torch.Tensor) -> float:

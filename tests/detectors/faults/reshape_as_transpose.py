@@ -18,6 +18,7 @@ def run(*, steps=4, times=1, last=None, **facts):
 EVENTS = run()
 MIXED = run(before=(2, 32, 16), after=(32, 32), mixes=True)
 MERGED = run(before=(24, 4, 14, 8), after=(24, 14, 32), mixes=True)
+JOINED = run(before=(24, 16, 4, 5, 5), after=(96, 16, 25), mixes=True)
 SQUEEZED = run(before=(32, 24, 1, 9), after=(32, 9, 24))
 REGROUPED = run(before=(32, 20, 10), after=(32, 10, 20))
 HEALTHY = [
