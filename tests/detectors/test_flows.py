@@ -112,6 +112,12 @@ def test_a_few_rows_of_a_larger_set_are_no_made_up_ones():
     assert finding.severity is Severity.WARNING
 
 
+def test_masks_that_were_cut_apart_from_their_pictures():
+    (finding,) = said(TargetsDoNotLieOnInputs, laid.APART)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["fitting"] == 19
+
+
 def test_masks_that_are_turned_now_and_then_were_not_flipped_with_their_images():
     (finding,) = said(TargetsDoNotLieOnInputs, laid.HALF)
     assert "13 of 27 targets" in finding.message

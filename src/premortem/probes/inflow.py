@@ -21,7 +21,7 @@ from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
 from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
-from premortem.probes.rows import Holder, holders, is_mask, labels_of, partner, place_in, rows_of, ways
+from premortem.probes.rows import Holder, holders, is_mask, labels_of, laid, partner, place_in, rows_of
 from premortem.probes.sample_versions import SampleVersions
 from premortem.probes.session import Session, fingerprint, user_name
 from premortem.profile.alone import TARGET, summarise
@@ -78,6 +78,7 @@ class Stream:
         self.file = ""  # that its rows are read from, where that shows
         self.laid: Counter[str] = Counter()  # ways in which masks lie on their pictures
         self.laid_looks = 0
+        self.fitting = (0, 0)  # masks that say more of their own picture than another one does, and all
         self.versions = SampleVersions()
         self.labels = TARGET  # what they are called
         self.before: torch.Tensor | None = None  # some of the rows that were given last, in the same step
@@ -152,6 +153,7 @@ class Stream:
             drift=tuple(along(self.sample, self.kind)) if self.training and not self.shuffled else (),
             odd=odd_source(self.sample, self.kind) if self.training else None,
             laid=tuple(self.laid.items()),
+            fitting=self.fitting,
             versions=self.versions.told(),
             beside=self.beside,
             labels=self.labels,
@@ -337,7 +339,9 @@ class Inflow:
             masks = [t for t in tensors if t is not seen and is_mask(t, seen)]
             if len(masks) == 1:
                 stream.laid_looks += 1
-                stream.laid.update(ways(seen, masks[0]))
+                ways, (better, of) = laid(seen, masks[0])
+                stream.laid.update(ways)
+                stream.fitting = stream.fitting[0] + better, stream.fitting[1] + of
 
     def _compare_versions(
         self, stream: Stream, seen: torch.Tensor, labels: tuple[list[float], bool] | None

@@ -10,7 +10,7 @@ import torch
 from premortem.probes.frame_variables import variables
 from premortem.probes.session import is_user_code
 from premortem.profile import arrays
-from premortem.profile.lying import way
+from premortem.profile.lying import own_and_others, way
 
 _LAID = 8  # pictures of one batch whose masks are laid on them
 _LARGE = 1 << 23  # elements that are searched for a row
@@ -63,11 +63,15 @@ def is_mask(target: torch.Tensor, picture: torch.Tensor) -> bool:
     }
 
 
-def ways(pictures: torch.Tensor, masks: torch.Tensor) -> list[str]:
-    """In which way each of the first masks lies on its picture, where that shows."""
-    pairs = zip(as_array(pictures[:_LAID]), as_array(masks[:_LAID]), strict=True)
-    found = [way(picture, mask.reshape(mask.shape[-2:])) for picture, mask in pairs]
-    return [name for name in found if name]
+def laid(pictures: torch.Tensor, masks: torch.Tensor) -> tuple[list[str], tuple[int, int]]:
+    """In which way each of the first masks lies on its picture, where that shows; and how many of them say more about it than the
+    mask of another picture does, of how many."""
+    pairs = [
+        (picture, mask.reshape(mask.shape[-2:]))
+        for picture, mask in zip(as_array(pictures[:_LAID]), as_array(masks[:_LAID]), strict=True)
+    ]
+    found = [way(picture, mask) for picture, mask in pairs]
+    return [name for name in found if name], own_and_others(pairs)
 
 
 class Holder(NamedTuple):

@@ -116,6 +116,10 @@ class Profile(NamedTuple):
     tokens: tuple[tuple[int, int], ...] = ()  # of rows of tokens: the most frequent ones, and how often
     versions: Versions | None = None
     laid: tuple[tuple[str, int], ...] = ()  # of pictures with masks: ways in which they lie on each other
+    fitting: tuple[int, int] = (
+        0,
+        0,
+    )  # masks that say more of their own picture than another one does, and all that were compared
     blank: Blank | None = None
     copied: Blank | None = None  # the same for the row that came most often
     filler: Filler | None = None
