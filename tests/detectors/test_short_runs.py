@@ -65,6 +65,7 @@ from tests.detectors.faults import (
         (OnlyTheLastBatch, only_the_last_batch.PRINTED, "right for the last batch (20 of 24)"),
         (SameOrderEveryEpoch, same_order_every_epoch.TWO_MODELS, "3 epochs in a row"),
         (MetricNotFinite, metric_not_finite.UNNAMED, "`f1` of the evaluation after step 12 was nan"),
+        (MetricNotFinite, metric_not_finite.COMPARED, "`score` was nan after each of the last 2 evaluations"),
         (DetachedFromLoss, detached_from_loss.INSIDE, "`argmax` cuts the graph"),
         (PictureTurnedAlone, picture_turned_alone.BY_CHANCE_ALIKE, "3 of 5 times picture and mask"),
         (ScheduleRestarts, schedule_restarts.NOT_SAVED, "and the one that was restored is"),

@@ -39,7 +39,8 @@ def evaluate(model, loader):
 
 
 def kinds(place):
-    return [habit.kind for habit in habits_at(*place)]
+    """But for the records, which most loops have."""
+    return [habit.kind for habit in habits_at(*place) if not habit.kind.startswith("record")]
 
 
 def test_the_last_batch_alone(read):
@@ -237,3 +238,53 @@ def test_a_mean_of_all_that_came_so_far_that_says_so(text, heard_of):
 def printed(text, epoch, mean):
     values = (("epoch", str(epoch), float(epoch)), ("acc", str(mean), mean))
     return LogLine(step=epoch, text=text.format(epoch, mean), template=text.format("#", "#"), values=values)
+
+
+RECORD = """
+def fit(model, loader, epochs, best_state=None):
+    best = 0
+    for epoch in range(epochs):
+        score = evaluate(model, loader)  # here
+        if {}:
+            {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "body", "kind"),
+    [
+        ("score < best", "best = score; save(model)", "record low"),
+        ("best > score", "best = score; save(model)", "record low"),
+        ("score > best", "best, state = score, model.state_dict()", "record high"),
+        ("best <= score", "best = max(score, 0); save(model)", "record high"),
+        ("score > best", "best = score", None),  # nothing but a number that is printed
+        ("score > best", "best = epoch; save(model)", None),  # not what was compared
+        ("score != best", "best = score; save(model)", None),
+    ],
+)
+def test_what_is_compared_with_a_record(test, body, kind, read):
+    found = habits_at(*read(RECORD.format(test, body)))
+    assert [(each.kind, each.name, each.record) for each in found] == (
+        [(kind, "score", "best")] if kind else []
+    )
+
+
+def test_a_score_that_is_compared_and_never_printed():
+    def epochs(model, optimizer):
+        best, kept = -1.0, None
+        for epoch in range(4):
+            trained(model, optimizer)
+            with torch.no_grad():
+                out = model.eval()(torch.randn(8, 2))
+                score = (out / torch.tensor([[0.0, 1.0]])).mean().item() * (1 if epoch else float("nan"))
+            if score > best:
+                best, kept = score, model.state_dict()
+            model.train()
+        return kept
+
+    model = nn.Linear(2, 2)
+    with hearing() as (heard, _):
+        epochs(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    held = [event for event in heard if isinstance(event, HabitSeen) and event.kind == "record high"]
+    assert [event.other for event in held] == ["best"] * len(held)
+    assert len([event for event in held if event.values]) == 3

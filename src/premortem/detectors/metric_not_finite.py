@@ -5,7 +5,7 @@ from premortem.derived.certificate import advice, birth, blame, certainty
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Findings, Severity
 from premortem.detectors.shared.computed import Computed
 from premortem.detectors.shared.printed import MOST_KINDS, columns
-from premortem.events import EvaluationEnded, Event, Forward, LogLine, NonFinite, StepStats
+from premortem.events import EvaluationEnded, Event, Forward, HabitSeen, LogLine, NonFinite, StepStats
 from premortem.metric_words import EVALUATED, LOSSES, METRICS, RECORDS, SCORES, TRAINED, words
 
 
@@ -24,6 +24,9 @@ class MetricNotFinite(Detector):
     Look at the operation that is named: it was seen at work, or numpy has warned about it. Where none is, the next evaluation
     is looked at; or print the number for each batch, and look at the first for which it is not finite.
 
+    A number that is printed is read, and one that is not: where the source of the loop says `if score > best: best = score`, the variable
+    is looked at when the next evaluation begins. There it must be NaN after two evaluations in a row, and the operation known.
+
     ## When it stays silent
     When no model was evaluated before the line was printed (NaN stands for "not yet"), for records ("best: inf"), and
     for scores, of which some are not defined for a class that does not occur: unless the operation is known that made the
@@ -34,7 +37,7 @@ class MetricNotFinite(Detector):
 
     card = Card("PM454", "metric-not-finite", "numerics-nan", Severity.WARNING)
     uses = (Computed,)
-    listens = (StepStats, LogLine, Forward, EvaluationEnded)
+    listens = (StepStats, LogLine, Forward, EvaluationEnded, HabitSeen)
 
     def __init__(self) -> None:
         self._sound = False  # the last loss of the training was finite
@@ -56,6 +59,8 @@ class MetricNotFinite(Detector):
             self._asked = None if event.grad else event.step
             if self._asked is not None and self._unnamed:
                 self._printed = None  # it was printed before: not about this evaluation
+        elif isinstance(event, HabitSeen):
+            yield from self._compared(event)
         elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             # The event comes when training goes on: after the line that was printed about it.
@@ -76,6 +81,25 @@ class MetricNotFinite(Detector):
             self._origin = self.fact(Computed).after(line.step) or self._origin
         elif found is None and line.template == self._kind:  # also of an evaluation that was only counted
             self._undefined = 0
+
+    def _compared(self, event: HabitSeen) -> Findings:
+        """A result and the best so far, as the loop holds them when the next evaluation begins."""
+        if not event.kind.startswith("record") or len(event.values) != 2:
+            return
+        origin = self.fact(Computed).first
+        broken = math.isnan(event.values[0])
+        often = self.in_a_row((event.at, event.name), broken)
+        if often < TWICE or origin is None or not self._sound or self.said("known") or not self.once("known"):
+            return
+        yield self.finding(
+            event,
+            f"`{event.name}` was nan after each of the last {often} evaluations, while the training loss is finite{birth(origin)}",
+            cause=f"No comparison with NaN is true, so that the record ({event.values[1]:.4g}) is never replaced.",
+            remedy=advice(origin),
+            certainty=certainty(origin),
+            name=event.name,
+            **blame(origin),
+        )
 
     def _judged(self, line: LogLine, label: str, text: str) -> Findings:
         origin, loss = self._origin, bool(broken(line, LOSSES))

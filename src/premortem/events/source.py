@@ -56,8 +56,9 @@ class ResultDropped(Event):
 class HabitSeen(Event):
     """A loop on the stack measures, keeps or leaves in a way that its source alone shows (probes/loop_habits.py)."""
 
-    kind: str  # "left at once", "last batch", "batches for samples", "patience", "chosen"
+    kind: str  # "left at once", "last batch", "batches for samples", "patience", "chosen", "record low", "record high"
     name: str
     other: str = ""
-    # "patience": the counter and the record; "chosen": both results and the record; sent again at evaluations at which they have changed
+    # "patience": the counter and the record; "chosen": both results and the record; "record ...": the result and the record; sent again
+    # at evaluations at which they have changed
     values: tuple[float, ...] = ()

@@ -114,6 +114,8 @@ class Attachment:
         self.schedulers.suspects.append(nonfinite_origin.microscope_schedule.look_at_evaluations)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
+        habits = LoopHabits(session, models, self.optimizers)
+        habits.suspects.append(nonfinite_origin.microscope_schedule.look_at_evaluations)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
         shards = Shards(session, models)
@@ -138,7 +140,7 @@ class Attachment:
             masks,
             ErasedGradients(session, self.optimizers, models.registry),
             Followers(session, models, self.optimizers),
-            LoopHabits(session, models, self.optimizers),
+            habits,
             BatchRows(session, self.loaders),
             PartsOfData(session, self.loaders, models),
             DrawnOrders(session, self.loaders),

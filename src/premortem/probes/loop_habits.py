@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
 import torch
@@ -57,6 +58,7 @@ class LoopHabits:
         self._values: dict[Habit, tuple[float, ...]] = {}  # the last ones
         self._follows = 0
         self._followed_at = -1
+        self.suspects: list[Callable[[], None]] = []  # called where a result is not a number
 
     def install(self) -> None:
         self.optimizers.before_step.append(self.before_step)
@@ -120,7 +122,7 @@ class LoopHabits:
                 at=at,
                 kind=habit.kind,
                 name=habit.name,
-                other=habit.other,
+                other=habit.other or habit.record,
                 values=values,
             )
         )
@@ -137,6 +139,9 @@ class LoopHabits:
                 if len(values) == len(sizes) and values != self._values[habit]:
                     self._values[habit] = values
                     self._tell(frame, habit, values)
+                    if any(map(math.isnan, values)):
+                        for looks in self.suspects:
+                            looks()
 
 
 def _batched(frame: Any, name: str) -> bool:
@@ -157,7 +162,7 @@ def habits_at(file: str, line: int) -> tuple[Habit, ...]:
         *_batches_for_samples(loops[-1], scope),
     ]
     for loop in loops:
-        found += [*_patience(loop), *_chosen(loop)]
+        found += [*_patience(loop), *_chosen(loop), *_compared(loop)]
     return tuple(found)
 
 
@@ -204,6 +209,22 @@ def _keeps_record(test: ast.expr, body: list[ast.stmt]) -> TypeGuard[ast.Compare
     now, best = name_of(test.left), name_of(test.comparators[0])
     inside = assigned_in(ast.Module(body, []))
     return bool(now and best) and (best in inside or now in inside)
+
+
+def _compared(loop: Loop) -> Iterator[Habit]:
+    """`if now < best: best = now`, with something else that is done then: a low result is kept, or a high one."""
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.If) or not _keeps_record(node.test, node.body):
+            continue
+        record = _record(node.test, node.body)
+        left, right = name_of(node.test.left), name_of(node.test.comparators[0])
+        now = right if left == record else left
+        low = isinstance(node.test.ops[0], (ast.Lt, ast.LtE)) is (left == now)
+        ordered = isinstance(node.test.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+        given = assigned_in(ast.Module(node.body, [])).get(record, [])
+        written = any(name_of(part) == now for value in given for part in ast.walk(value))
+        if ordered and written and now and _follows_from(node, record):
+            yield Habit("record low" if low else "record high", node.lineno, now, record=record)
 
 
 def _record(test: ast.Compare, body: list[ast.stmt]) -> str:
@@ -265,7 +286,7 @@ def _follows_from(choice: ast.If, record: str) -> bool:
     own = (ast.Assign, ast.AnnAssign)
     done = [
         part for part in (*choice.body, *choice.orelse)
-        if not (isinstance(part, own) and record in assigned_in(ast.Module([part], [])))
+        if not (isinstance(part, own) and assigned_in(ast.Module([part], [])).keys() == {record})
         and not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and name_of(part.value.func) == "print")
     ]  # fmt: skip
     return any(not isinstance(part, ast.Pass) for part in done)

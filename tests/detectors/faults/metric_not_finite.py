@@ -1,6 +1,6 @@
 """The validation loss is NaN in every epoch, and the training loss falls."""
 
-from premortem.events import EvaluationEnded, Event, LogLine, NonFinite, NonFiniteComputed
+from premortem.events import EvaluationEnded, Event, HabitSeen, LogLine, NonFinite, NonFiniteComputed
 from tests.detectors.rehearsal import Rehearsal, line
 
 
@@ -57,13 +57,39 @@ def ended(step: int, trained: bool) -> EvaluationEnded:
     )
 
 
+def compared(*values: float, known: bool = True) -> list[Event]:
+    """`if score > best_score`, and nothing is printed: what the loop holds when each evaluation begins."""
+    play = Rehearsal()
+    play.model("0.weight")
+    play.optimizer(1)
+    for value in values:
+        for _ in range(4):
+            play.batch()
+            play.stats(0.5)
+        if known:
+            origin = NonFinite(step=play.step, at=line(31), stage="forward", value=None, op="div", sure=True)
+            play.add(NonFiniteComputed(step=play.step, at=line(31), origin=origin))
+        pair = (value, -1.0)
+        play.add(
+            HabitSeen(
+                step=play.step, at=line(40), kind="record high", name="score", other="best", values=pair
+            )
+        )
+    return play.end()
+
+
+NAN = float("nan")
 TEXT = "train loss # val loss #"
 EVENTS = run(TEXT, "val_loss", "nan")
 # A score, and numpy has warned once: it warns once about a line.
 SCORE = run("train loss # val auc #", "val_auc", "nan", known=(0,))
 # A score that is not called the evaluation's own.
 UNNAMED = run("loss # f1 #", "f1", "nan", known=(1,), broken=(1, 2), called="before")
+COMPARED = compared(NAN, NAN, NAN)
 HEALTHY: list[list[Event]] = [
+    compared(NAN, NAN, NAN, known=False),  # perhaps it stands for "not yet"
+    compared(NAN, 0.5, NAN, 0.6),
+    compared(0.4, 0.5),
     run("train loss # val auc #", "val_auc", "nan", known=(0,), broken=(0, 2)),  # it comes and goes
     run("train loss # val auc #", "val_auc", "nan", known=(0,), broken=(0, 2), counted=(1,)),
     run("train loss # val auc #", "val_auc", "0.5", known=(0, 1)),  # what was made did no harm

@@ -24,6 +24,11 @@ class Computed(Fact):
             if event.step != self._step or (event.origin.watched and not seen):
                 self._first, self._step = event.origin, event.step
 
+    @property
+    def first(self) -> NonFinite | None:
+        """The first of the run."""
+        return self._all[0] if self._all else None
+
     def after(self, step: int) -> NonFinite | None:
         """The first that was made after this step and before the next; one that was seen at work goes first."""
         return self._first if step == self._step else None
