@@ -21,7 +21,7 @@ _OF_SQUARES: dict[str, Callable[[Any], Any]] = {
     "with rows and columns exchanged, from the other corner": lambda m: m.T[::-1, ::-1],
 }
 _SIDE = 32  # pixels that are looked at
-_LEVELS = 16
+LEVELS = 16  # different numbers in a mask
 _CLEAR = 0.12  # of the differences between pixels, explained by the mask
 _TIMES = 2.0  # as much as in any other way
 _SOME = 0.2  # of the masks: a flip in two leaves half of them as they are
@@ -66,7 +66,7 @@ def _made_small(picture: Any, mask: Any) -> tuple[Any, Any, Any] | None:
     levels, codes = np.unique(small, return_inverse=True)
     if not len(levels) >= 2:
         return None
-    if len(levels) > _LEVELS:
+    if len(levels) > LEVELS:
         bounds = np.quantile(small, np.linspace(0, 1, 9)[1:-1])
         codes = np.searchsorted(bounds, small.reshape(-1), side="right")
     values = values - values.mean(1, keepdims=True)

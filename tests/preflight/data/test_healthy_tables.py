@@ -198,3 +198,17 @@ def test_a_factor_counts_only_for_what_is_converted_by_it(world, rng, column, na
         world / "table.csv", {"site": kind, column: values.round(3), "age": rng.normal(60, 9, 800).round(1)}
     )
     assert bool(found(world, "PM617", SCRIPT)) is named
+
+
+@pytest.mark.parametrize("codes", [True, False])
+def test_a_class_that_is_ignored_is_marked_in_one_split_alone(world, rng, codes):
+    """255 in a mask is no brightness; in a picture it would be."""
+    for name, rows in (("train", 120), ("val", 60)):
+        masks = (rng.random((rows, 16, 16)) < 0.1).astype("uint8")
+        if not codes:
+            masks = rng.integers(0, 60, (rows, 16, 16)).astype("uint8")
+        if name == "train":
+            masks[rng.random(masks.shape) < 0.5] = 255
+        np.savez(world / f"{name}.npz", image=rng.random((rows, 16, 16)).astype("float32"), mask=masks)
+    script = "import numpy as np\ntrain, val = np.load('train.npz'), np.load('val.npz')\nx, y = train['image'], train['mask']\n"
+    assert bool(found(world, "PM675", script)) is not codes

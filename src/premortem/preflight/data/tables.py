@@ -15,6 +15,7 @@ from premortem.preflight.data.times import Times, times_in
 from premortem.profile import arrays
 from premortem.profile.alone import summarise
 from premortem.profile.facts import Profile
+from premortem.profile.lying import LEVELS
 from premortem.profile.sample import MOST_COLUMNS, Row, Sample, mark
 from premortem.profile.weighting import carrying
 
@@ -153,6 +154,17 @@ def carried_in(numbers: Mapping[str, Sequence[float]]) -> dict[str, tuple[int, i
     return {name: each for name, each in found.items() if each is not None}
 
 
+def holds_masks(array: Any) -> bool:
+    """Pictures of a few whole numbers, each of which stands for something: a mean of them says nothing."""
+    import numpy as np
+
+    return (
+        array.ndim == 3
+        and array.dtype.kind in "iub"
+        and len(np.unique(array[:: max(1, len(array) // 64)])) <= LEVELS
+    )
+
+
 def of_array(array: Any, path: str, part: str = "", labels: Any = None) -> Table | None:
     """An array with a row for each sample; a list of classes is a table with categories and no columns."""
     if array.dtype.kind in "iub" and array.ndim == 1 and len(array) >= 2:
@@ -180,7 +192,7 @@ def of_array(array: Any, path: str, part: str = "", labels: Any = None) -> Table
         else 0
     )
     called = (names.without_split(part) if names.split_of(part) else part) or "array"
-    rows = arrays.rows_of(array, most, called) if most else None
+    rows = arrays.rows_of(array, most, called) if most and not holds_masks(array) else None
     if rows is None:
         return None
     sample = Sample(rows.names)
