@@ -32,6 +32,9 @@ class StateLoaded(Event):
     parameters: tuple[int, ...] = ()  # keys of (some of) the target's parameters
     nonfinite: tuple[str, ...] = ()
     uncounted: tuple[str, ...] = ()  # batch norms with trained weights and the statistics of a new layer
+    from_file: bool = False  # some of it was read by `torch.load`
+    # of its layers that say it: how many are as torch makes new ones, and how many there are
+    as_made: tuple[int, int] | None = None
     error: str = ""
 
 

@@ -22,6 +22,7 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
 from premortem.probes.shards import as_they_are
 from premortem.probes.state_names import best_prefix, fitting_entry
+from premortem.tensors.initial import as_made
 from premortem.tensors.sharding import is_shard
 
 _MOST_TAKEN = 4096  # state dicts that are still in memory
@@ -122,6 +123,8 @@ class States:
         with as_they_are(self.session):  # a piece of a sharded weight has another shape
             own = own_state(module)
         given = list(state)
+        read = any(self._read.get(id(value)) is value for value in state.values())
+        made = as_made(module, state) if read else (0, 0)
         fits = [n for n in given if n in own and shape(state[n]) == shape(own[n])]
         missing = tuple(name for name in own if name not in state)
         unexpected = tuple(name for name in given if name not in own)
@@ -162,6 +165,8 @@ class States:
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
             uncounted=tuple(uncounted(state, fits))[:32],
             entry=fitting_entry(own, state, len(fits)),
+            from_file=read,
+            as_made=made if made[1] else None,
         )
 
     def _await_use(self, module: nn.Module, name: str) -> None:
