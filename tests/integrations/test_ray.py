@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,7 +39,7 @@ def train(config):
             tune.report({"loss": loss.item()})
 
 if __name__ == "__main__":
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     stop = None
     if sys.argv[1] != "bare":
         from premortem.integrations.ray import StopBroken, watched
@@ -77,10 +83,39 @@ def loop(mistake):
     assert all(torch.isfinite(p).all() for p in model.parameters())
 
 if __name__ == "__main__":
-    ray.init(num_cpus=2, include_dashboard=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False)
     workers = ScalingConfig(num_workers=2, use_gpu=False, resources_per_worker={"CPU": 0.5})
     config = RunConfig(storage_path=sys.argv[1], name="toy", callbacks=[Premortem()])
     TorchTrainer(loop, train_loop_config={"is": sys.argv[2]}, scaling_config=workers, run_config=config).fit()
+"""
+
+JOINED = """
+import os
+import time
+import ray
+import torch
+from torch import nn
+
+@ray.remote(num_cpus=0)
+def train():
+    torch.manual_seed(0)
+    x = torch.randn(64, 8)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(30):
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    context = ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    with open("address.tmp", "w") as file:
+        file.write(context.address_info["gcs_address"])
+    os.rename("address.tmp", "address")
+    while sum(each["Alive"] for each in ray.nodes()) < 2:
+        time.sleep(0.1)
+    ray.get([train.remote(), train.options(resources={"there": 1}).remote()])
 """
 
 
@@ -96,6 +131,34 @@ def run(tmp_path: Path, text: str, *words: str, command: tuple[str, ...] = ()) -
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout + done.stderr
+
+
+@contextmanager
+def joined(address: Path, **variables: str) -> Iterator[None]:
+    """A second machine, as far as premortem knows: it has an address of its own, and was not started by the run."""
+    until = time.monotonic() + 200
+    while not address.exists():
+        assert time.monotonic() < until, "the driver has no cluster"
+        time.sleep(0.1)
+    words = [
+        "start",
+        f"--address={address.read_text()}",
+        "--num-cpus=1",
+        "--node-ip-address=127.0.0.2",
+        "--block",
+    ]
+    node = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", *words, '--resources={"there": 1}'],
+        env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        os.killpg(node.pid, signal.SIGTERM)
+        node.wait(60)
 
 
 def results(text: str) -> dict[str, list[str]]:
@@ -134,6 +197,7 @@ def test_the_command_alone_watches_the_workers(tmp_path):
     )
     assert "error PM213 updates-too-large" in text
     assert "in 2 child processes" in text
+    assert "not looked at" not in text, "a cluster of this run's own is all watched"
 
 
 @pytest.mark.exhaustive
@@ -149,11 +213,39 @@ def test_a_cluster_that_ran_before_is_called_unwatched(tmp_path):
     start = [*ray, "start", "--head", "--port=0", "--num-cpus=1", "--include-dashboard=false"]
     subprocess.run(start, check=True, capture_output=True, timeout=200)
     try:
-        attached = TUNE.replace("ray.init(num_cpus=1, include_dashboard=False, ", 'ray.init(address="auto", ')
+        attached = TUNE.replace('address="local", num_cpus=1, include_dashboard=False', 'address="auto"')
         text = run(tmp_path, attached, "bare", str(tmp_path / "out"), command=("-m", "premortem", "run"))
     finally:
         subprocess.run([*ray, "stop"], check=True, capture_output=True, timeout=200)
-    assert "none of its workers that trained could be reached" in text
+    assert "nothing that Ray's workers do on " in text
+    assert "none of its workers that could be reached trained" in text
+    assert f"not looked at: what Ray's workers did on {platform.node()}" in text
+
+
+def test_a_machine_that_has_joined_the_cluster_is_named_and_this_one_is_watched(tmp_path):
+    (tmp_path / "driver.py").write_text(JOINED)
+    variables = {"RAY_AUTH_MODE": "disabled"}  # else the other machine needs the driver's token
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "premortem", "run", "--findings", "found.json", "driver.py"],
+        cwd=tmp_path,
+        env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with joined(tmp_path / "address", **variables):
+        _, text = driver.communicate(timeout=300)
+    assert driver.returncode == 0, text[-4000:]
+    watched = json.loads((tmp_path / "found.json").read_text())["run"]["watched"]
+    (missed,) = watched["missed"]
+    there = f"{platform.node()} (127.0.0.2)"
+    assert missed.startswith(f"what Ray's workers did on {there}: ")
+    assert f"not looked at: what Ray's workers did on {there}" in text
+    assert f"nothing that Ray's workers do on {there} is watched" in text
+    assert [each["steps"] for each in watched["children"]] == [30], (
+        "this machine's worker lives on, and has trained"
+    )
+    assert "watched 30 steps in 1 child process: nothing to report" in text
 
 
 def test_workers_of_train_are_ranks_of_one_run(tmp_path):

@@ -40,13 +40,13 @@ class Scene:
         ray = SimpleNamespace(init=self._init, shutdown=self._shutdown, is_initialized=lambda: self.on)
         ray.nodes = lambda: self.nodes
         monkeypatch.setitem(sys.modules, "ray", ray)
-        monkeypatch.delitem(sys.modules, "premortem.integrations.ray", raising=False)
         monkeypatch.setattr(ray_cluster, "_workers", lambda: self.workers)
         monkeypatch.setattr(
             ray_cluster, "_started_with", lambda order, nodes: nodes & {OWN} if started else set()
         )
         self.ray = ray
-        self.cluster = RayCluster("order", self.said.append)
+        self.descendants = SimpleNamespace(order="order", from_inside=False)
+        self.cluster = RayCluster(self.descendants, self.said.append)
         self.cluster._arrived()
 
     def _init(self):
@@ -111,8 +111,8 @@ def test_a_cluster_that_ran_before_is_named_at_once_and_its_past_is_none_of_this
     assert len(scene.said) == 1
 
 
-def test_whoever_watches_from_inside_hears_nothing(scene, monkeypatch):
-    monkeypatch.setitem(sys.modules, "premortem.integrations.ray", SimpleNamespace())
+def test_whoever_watches_from_inside_hears_nothing(scene):
+    scene.descendants.from_inside = True
     scene.ray.init()
     scene.nodes.append(node(OTHER))
     scene.workers = [Worker(b"2", OTHER, alive=True)]

@@ -32,6 +32,7 @@ class Descendants:
     def __init__(self, folder: Path, policy: str, settings: dict[str, Any], news: Callable[[], None]) -> None:
         self.folder = folder
         self.started = False  # a process that may be watched
+        self.from_inside = False  # the script has at hand what watches workers from inside
         self.elsewhere = ""  # where to look for what was trained by processes that are watched from inside
         self.outside = False  # this process has trained between its trials, or after them
         self.order = order(folder, policy, settings)

@@ -18,12 +18,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from premortem.amounts import count
+from premortem.ranks.descendants import Descendants
 from premortem.startup.children import VARIABLE
 from premortem.startup.import_hook import ImportHook
 
 MODULE = "ray"
-INSIDE = "premortem.integrations.ray"
-REASON = f"this run has not started Ray there; {INSIDE} watches workers from inside"
+REASON = "this run has not started Ray there; premortem.integrations.ray watches workers from inside"
 _PERIOD = 10.0  # seconds until a person hears of a machine that has joined; one question takes Ray 5 ms
 _NAMED = 3  # machines in a sentence
 
@@ -39,8 +39,8 @@ class Worker(NamedTuple):
 class RayCluster:
     """Of one run, in the driver's process."""
 
-    def __init__(self, order: str, say: Callable[[str], None]) -> None:
-        self._order = order
+    def __init__(self, descendants: Descendants, say: Callable[[str], None]) -> None:
+        self._descendants = descendants
         self._say = say
         self._pid = os.getpid()
         self._hook = ImportHook(MODULE, self._arrived)
@@ -134,7 +134,7 @@ class RayCluster:
                 return
             nodes = {str(each["NodeID"]): each for each in ray.nodes()}
             alive = {node for node, about in nodes.items() if about.get("Alive")}
-            self._own |= _started_with(self._order, alive - self._own - self._foreign)
+            self._own |= _started_with(self._descendants.order, alive - self._own - self._foreign)
             self._foreign |= alive - self._own
             workers = _workers()
             if begun and workers is not None:
@@ -150,7 +150,7 @@ class RayCluster:
     def _announce(self, machines: dict[str, str]) -> None:
         """Not where the script uses what reaches them."""
         new = sorted(machines.keys() - self._announced)
-        if new and INSIDE not in sys.modules:
+        if new and not self._descendants.from_inside:
             self._announced.update(new)
             names = [machines[node] for node in new]
             self._say(f"nothing that Ray's workers do on {_named(names)} is watched: {REASON}")

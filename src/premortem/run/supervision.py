@@ -118,7 +118,7 @@ class Supervision:
                 )
                 self.report.descendants.follow()
                 self._follow_jobs(self.report.descendants)
-                self.report.ray = RayCluster(self.report.descendants.order, self.console.problem)
+                self.report.ray = RayCluster(self.report.descendants, self.console.problem)
                 self.report.ray.wait()
 
     def _follow_jobs(self, following: Descendants) -> None:
