@@ -6,10 +6,11 @@ import json
 import os
 import platform
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -134,31 +135,34 @@ def run(tmp_path: Path, text: str, *words: str, command: tuple[str, ...] = ()) -
 
 
 @contextmanager
-def joined(address: Path, **variables: str) -> Iterator[None]:
-    """A second machine, as far as premortem knows: it has an address of its own, and was not started by the run."""
-    until = time.monotonic() + 200
-    while not address.exists():
-        assert time.monotonic() < until, "the driver has no cluster"
-        time.sleep(0.1)
-    words = [
-        "start",
-        f"--address={address.read_text()}",
-        "--num-cpus=1",
-        "--node-ip-address=127.0.0.2",
-        "--block",
-    ]
-    node = subprocess.Popen(
-        [sys.executable, "-m", "ray.scripts.scripts", *words, '--resources={"there": 1}'],
-        env={**os.environ, **variables},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def started(log: Path, *words: str) -> Iterator[None]:
+    """A part of Ray that no run of premortem's has started: another machine's, or that of a cluster which ran before."""
+    with log.open("w") as output:
+        node = subprocess.Popen(
+            [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1", *words],
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # `ray stop` would end every cluster of this machine
+        )
     try:
+        wait_for(lambda: "Ray runtime started" in log.read_text())
         yield
     finally:
         os.killpg(node.pid, signal.SIGTERM)
         node.wait(60)
+
+
+def wait_for(fact: Callable[[], bool]) -> None:
+    until = time.monotonic() + 200
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def without_token(monkeypatch):
+    """Else another machine needs the driver's."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
 
 
 def results(text: str) -> dict[str, list[str]]:
@@ -208,32 +212,33 @@ def test_the_command_says_where_the_trials_are_that_are_watched_from_inside(tmp_
 
 
 @pytest.mark.exhaustive
-def test_a_cluster_that_ran_before_is_called_unwatched(tmp_path):
-    ray = [sys.executable, "-m", "ray.scripts.scripts"]
-    start = [*ray, "start", "--head", "--port=0", "--num-cpus=1", "--include-dashboard=false"]
-    subprocess.run(start, check=True, capture_output=True, timeout=200)
-    try:
-        attached = TUNE.replace('address="local", num_cpus=1, include_dashboard=False', 'address="auto"')
+def test_a_cluster_that_ran_before_is_called_unwatched(tmp_path, without_token):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    here = f'address="127.0.0.1:{port}"'
+    attached = TUNE.replace('address="local", num_cpus=1, include_dashboard=False', here)
+    words = ["--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--include-dashboard=false"]
+    with started(tmp_path / "log", *words):
         text = run(tmp_path, attached, "bare", str(tmp_path / "out"), command=("-m", "premortem", "run"))
-    finally:
-        subprocess.run([*ray, "stop"], check=True, capture_output=True, timeout=200)
     assert "nothing that Ray's workers do on " in text
     assert "none of its workers that could be reached trained" in text
     assert f"not looked at: what Ray's workers did on {platform.node()}" in text
 
 
-def test_a_machine_that_has_joined_the_cluster_is_named_and_this_one_is_watched(tmp_path):
+def test_a_machine_that_has_joined_the_cluster_is_named_and_this_one_is_watched(tmp_path, without_token):
     (tmp_path / "driver.py").write_text(JOINED)
-    variables = {"RAY_AUTH_MODE": "disabled"}  # else the other machine needs the driver's token
     driver = subprocess.Popen(
         [sys.executable, "-m", "premortem", "run", "--findings", "found.json", "driver.py"],
         cwd=tmp_path,
-        env={**os.environ, **variables},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-    with joined(tmp_path / "address", **variables):
+    address = tmp_path / "address"
+    wait_for(address.exists)
+    there = [f"--address={address.read_text()}", "--node-ip-address=127.0.0.2", '--resources={"there": 1}']
+    with started(tmp_path / "log", *there):
         _, text = driver.communicate(timeout=300)
     assert driver.returncode == 0, text[-4000:]
     watched = json.loads((tmp_path / "found.json").read_text())["run"]["watched"]

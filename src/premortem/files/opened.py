@@ -13,6 +13,9 @@ _MOST = 50_000  # files; a run that opened this many does not read few of them
 _RECENT = 4096
 _CODE = (".py", ".pyc", ".so", ".pth", ".pyi")
 _SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
+_PACKAGE = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""
+)  # ours, from a checkout too
 _listening: list[Openings] = []
 _ours: set[str] = set()  # premortem's own files, wherever they lie
 
@@ -25,7 +28,7 @@ class Openings:
         self._recent: list[str] = []  # in the order in which they were opened, again and again
         self._named: list[str] = []  # as the script named them, relative to the current working folder
         self.paused = False
-        self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep})
+        self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep, _PACKAGE})
 
     def install(self) -> None:
         """The one hook of the process stays for the rest of it: it cannot be taken away."""
