@@ -7,15 +7,14 @@ import contextlib
 import functools
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 _MOST = 50_000  # files; a run that opened this many does not read few of them
 _RECENT = 4096
 _CODE = (".py", ".pyc", ".so", ".pth", ".pyi")
 _SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
-_PACKAGE = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""
-)  # ours, from a checkout too
+_PACKAGE = f"{Path(__file__).absolute().parent.parent}{os.sep}"  # ours, in a checkout too
 _listening: list[Openings] = []
 _ours: set[str] = set()  # premortem's own files, wherever they lie
 
