@@ -49,7 +49,7 @@ def steps(
 
 
 def rested(passes: int) -> Iterator[Event]:
-    """One tensor on purpose, in a loop over the loader: of steps at rest only the first batch is told, and at the end how many there were."""
+    """One tensor on purpose, in a loop over the loader: of steps at rest there are events of the first batch and of the end alone."""
     trained = list(steps(20 * passes, same_object=True))
     for number in range(passes):
         yield BatchDrawn(step=20 * number, at=AT, loader=1, index=0, fingerprint=number)
