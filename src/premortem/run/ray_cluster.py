@@ -24,7 +24,8 @@ from premortem.startup.import_hook import ImportHook
 
 MODULE = "ray"
 REASON = "this run has not started Ray there; premortem.integrations.ray watches workers from inside"
-_PERIOD = 10.0  # seconds until a person hears of a machine that has joined; one question takes Ray 5 ms
+_PERIOD = 10.0  # seconds until a person hears of a machine that has joined; one question takes Ray 5 ms,
+_PATIENCE = 5.0  # ... and a script is not kept waiting for an answer that does not come
 _NAMED = 3  # machines in a sentence
 
 
@@ -49,6 +50,7 @@ class RayCluster:
         self._own: set[str] = set()  # nodes that this run has started
         self._foreign: set[str] = set()  # all others
         self._unreached: dict[str, str] = {}  # those of them that had workers: the names of their machines
+        self._gone: set[str] = set()  # nodes that have left: they get no more workers
         self._past: set[bytes] = set()  # workers that had ended before the script came to the cluster
         self._announced: set[str] = set()
         self._asking = threading.Lock()
@@ -62,9 +64,8 @@ class RayCluster:
         """The last question; Ray is as it was without us from here on."""
         self._hook.leave()
         self._over.set()
-        if self._thread is not None and os.getpid() == self._pid:
-            self._thread.join(_PERIOD)
-        self.look()
+        if os.getpid() == self._pid:
+            self.look()
         while self._covers:
             owner, name, original, cover = self._covers.pop()
             if getattr(owner, name) is cover:
@@ -120,32 +121,47 @@ class RayCluster:
 
     def _ask_again(self) -> None:
         while not self._over.wait(_PERIOD):
-            self.look()
+            self._look()
 
     # --- what it answers --------------------------------------------------------------------
 
     def look(self, *, begun: bool = False) -> None:
-        """`begun`: the script has come to this cluster just now. If no machine of it is this run's, that is worth a sentence
-        before there is any worker."""
+        """In a thread: a cluster that has died answers late. `begun`: the script has come to this cluster just now."""
+        asking = threading.Thread(target=self._look, args=(begun,), name="premortem-ray", daemon=True)
+        with suppress(RuntimeError):  # the interpreter is going down
+            asking.start()
+            asking.join(_PATIENCE)
+
+    def _look(self, begun: bool = False) -> None:
         ray = sys.modules.get(MODULE)
         # Ray may be going down, in another thread even: what was known before is known still.
         with suppress(Exception), self._asking:
-            if ray is None or os.getpid() != self._pid or not ray.is_initialized():
+            if ray is None or not ray.is_initialized():
                 return
             nodes = {str(each["NodeID"]): each for each in ray.nodes()}
             alive = {node for node, about in nodes.items() if about.get("Alive")}
-            self._own |= _started_with(self._descendants.order, alive - self._own - self._foreign)
+            new = alive - self._own - self._foreign
+            self._own |= _started_with(self._descendants.order, new)
             self._foreign |= alive - self._own
-            workers = _workers()
-            if begun and workers is not None:
-                self._past |= {each.name for each in workers if not each.alive}
-            busy = (
-                alive if workers is None else {each.node for each in workers if each.name not in self._past}
-            )
-            for node in busy & nodes.keys() - self._own:
+            for node in self._with_workers(
+                nodes.keys() - self._own - self._unreached.keys() - self._gone, begun
+            ):
                 self._unreached[node] = _name(nodes[node])
+            self._gone |= nodes.keys() - alive
+            # If no machine of the cluster is this run's, that is worth a sentence before there is any worker.
             news = self._foreign & alive if begun and not self._own & alive else self._unreached.keys()
             self._announce({node: _name(nodes[node]) for node in news & nodes.keys()})
+
+    def _with_workers(self, nodes: set[str], begun: bool) -> set[str]:
+        """Those of them that have workers, or had some since the script came; all of them where Ray does not say."""
+        if not nodes:
+            return nodes
+        workers = _workers()
+        if workers is None:
+            return nodes - self._gone
+        if begun:
+            self._past |= {each.name for each in workers if not each.alive}
+        return nodes & {each.node for each in workers if each.name not in self._past}
 
     def _announce(self, machines: dict[str, str]) -> None:
         """Not where the script uses what reaches them."""
