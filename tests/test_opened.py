@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +60,9 @@ def test_a_journal_is_no_data_wherever_it_lies(openings, tmp_path):
     for path in (theirs, ours):
         opened.hook("sqlite3.connect", (f"{path.as_uri()}?mode=rw",))
     assert [path for path in openings.files if openings.is_data(path)] == [str(theirs)]
+
+
+def test_what_premortem_reads_of_its_own_is_no_data_in_a_checkout_either(openings):
+    ours = Path(opened.__file__).parents[1] / "lint" / "data" / "torch.gz"
+    assert ours.exists()
+    assert not openings.is_data(str(ours))

@@ -127,7 +127,7 @@ ROOMS = (
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
         "actions catalog changes convictions detectors journal lint notebook parts policy probes program proof ranks replay "
         "shelf sinks startup terminal vault",
-        "hydra omegaconf",
+        "hydra omegaconf psutil ray",
     ),
     Room(
         "scriptrun",

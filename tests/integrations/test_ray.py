@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,7 +40,7 @@ def train(config):
             tune.report({"loss": loss.item()})
 
 if __name__ == "__main__":
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     stop = None
     if sys.argv[1] != "bare":
         from premortem.integrations.ray import StopBroken, watched
@@ -77,10 +84,39 @@ def loop(mistake):
     assert all(torch.isfinite(p).all() for p in model.parameters())
 
 if __name__ == "__main__":
-    ray.init(num_cpus=2, include_dashboard=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False)
     workers = ScalingConfig(num_workers=2, use_gpu=False, resources_per_worker={"CPU": 0.5})
     config = RunConfig(storage_path=sys.argv[1], name="toy", callbacks=[Premortem()])
     TorchTrainer(loop, train_loop_config={"is": sys.argv[2]}, scaling_config=workers, run_config=config).fit()
+"""
+
+JOINED = """
+import os
+import time
+import ray
+import torch
+from torch import nn
+
+@ray.remote(num_cpus=0)
+def train():
+    torch.manual_seed(0)
+    x = torch.randn(64, 8)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(30):
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    context = ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    with open("address.tmp", "w") as file:
+        file.write(context.address_info["gcs_address"])
+    os.rename("address.tmp", "address")
+    while sum(each["Alive"] for each in ray.nodes()) < 2:
+        time.sleep(0.1)
+    ray.get([train.remote(), train.options(resources={"there": 1}).remote()])
 """
 
 
@@ -96,6 +132,37 @@ def run(tmp_path: Path, text: str, *words: str, command: tuple[str, ...] = ()) -
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout + done.stderr
+
+
+@contextmanager
+def started(log: Path, *words: str) -> Iterator[None]:
+    """A part of Ray that no run of premortem's has started: another machine's, or that of a cluster which ran before."""
+    with log.open("w") as output:
+        node = subprocess.Popen(
+            [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1", *words],
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # `ray stop` would end every cluster of this machine
+        )
+    try:
+        wait_for(lambda: "Ray runtime started" in log.read_text())
+        yield
+    finally:
+        os.killpg(node.pid, signal.SIGKILL)  # it takes a minute to end by itself on a busy machine
+        node.wait(60)
+
+
+def wait_for(fact: Callable[[], bool]) -> None:
+    until = time.monotonic() + 200
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def without_token(monkeypatch):
+    """Else another machine needs the driver's."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
 
 
 def results(text: str) -> dict[str, list[str]]:
@@ -134,6 +201,7 @@ def test_the_command_alone_watches_the_workers(tmp_path):
     )
     assert "error PM213 updates-too-large" in text
     assert "in 2 child processes" in text
+    assert "not looked at" not in text, "a cluster of this run's own is all watched"
 
 
 @pytest.mark.exhaustive
@@ -144,16 +212,45 @@ def test_the_command_says_where_the_trials_are_that_are_watched_from_inside(tmp_
 
 
 @pytest.mark.exhaustive
-def test_a_cluster_that_ran_before_is_called_unwatched(tmp_path):
-    ray = [sys.executable, "-m", "ray.scripts.scripts"]
-    start = [*ray, "start", "--head", "--port=0", "--num-cpus=1", "--include-dashboard=false"]
-    subprocess.run(start, check=True, capture_output=True, timeout=200)
-    try:
-        attached = TUNE.replace("ray.init(num_cpus=1, include_dashboard=False, ", 'ray.init(address="auto", ')
+def test_a_cluster_that_ran_before_is_called_unwatched(tmp_path, without_token):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    here = f'address="127.0.0.1:{port}"'
+    attached = TUNE.replace('address="local", num_cpus=1, include_dashboard=False', here)
+    words = ["--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--include-dashboard=false"]
+    with started(tmp_path / "log", *words):
         text = run(tmp_path, attached, "bare", str(tmp_path / "out"), command=("-m", "premortem", "run"))
-    finally:
-        subprocess.run([*ray, "stop"], check=True, capture_output=True, timeout=200)
-    assert "none of its workers that trained could be reached" in text
+    assert "nothing that Ray's workers do on " in text
+    assert "none of its workers that could be reached trained" in text
+    assert f"not looked at: what Ray's workers did on {platform.node()}" in text
+
+
+def test_a_machine_that_has_joined_the_cluster_is_named_and_this_one_is_watched(tmp_path, without_token):
+    (tmp_path / "driver.py").write_text(JOINED)
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "premortem", "run", "--findings", "found.json", "driver.py"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    address = tmp_path / "address"
+    wait_for(address.exists)
+    there = [f"--address={address.read_text()}", "--node-ip-address=127.0.0.2", '--resources={"there": 1}']
+    with started(tmp_path / "log", *there):
+        _, text = driver.communicate(timeout=300)
+    assert driver.returncode == 0, text[-4000:]
+    watched = json.loads((tmp_path / "found.json").read_text())["run"]["watched"]
+    (missed,) = watched["missed"]
+    there = f"{platform.node()} (127.0.0.2)"
+    assert missed.startswith(f"what Ray's workers did on {there}: ")
+    assert f"not looked at: what Ray's workers did on {there}" in text
+    assert f"nothing that Ray's workers do on {there} is watched" in text
+    assert [each["steps"] for each in watched["children"]] == [30], (
+        "this machine's worker lives on, and has trained"
+    )
+    assert "watched 30 steps in 1 child process: nothing to report" in text
 
 
 def test_workers_of_train_are_ranks_of_one_run(tmp_path):

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from premortem.profile.alone import is_apart, placeholders
+from premortem.profile.alone import is_apart, passes, placeholders
 from premortem.profile.arrays import CHANGES
 from premortem.profile.between import differs
 from premortem.profile.facts import Column
-from premortem.profile.sample import Row
+from premortem.profile.sample import Row, Sample
 
 NAMES = ("channel 0", "deviation of channel 0", "lowest of channel 0", "highest of channel 0")
 
@@ -62,3 +62,21 @@ def test_how_often_a_row_changes_is_nothing_that_anyone_wrote():
     names = ("lowest of the row", "highest of the row", CHANGES)
     assert not any(found.column == CHANGES for found in placeholders(names, made))
     assert [found.column for found in placeholders((*names[:2], "step"), made)] == ["step"]
+
+
+def test_one_row_that_comes_in_three_epochs_is_no_value_that_is_repeated():
+    """Targets of one number have no contents to know a row by, so each epoch counts all of them anew."""
+    chance = random.Random(0)
+    values = [200.0, *(round(chance.gauss(3.0, 0.5), 3) for _ in range(47))]
+    made = [Row((value,), None, 48 * epoch + at) for epoch in range(3) for at, value in enumerate(values)]
+    assert [found.times for found in placeholders(("target",), made)] == [3]
+    sample = Sample(("target",))
+    sample.rows = len(made)
+    assert not list(placeholders(("target",), made, passes(sample, 48)))
+    assert list(placeholders(("target",), made, passes(sample, 144))), "three rows of one pass are three"
+
+
+def test_rows_that_are_known_again_are_counted_once():
+    sample = Sample(("target",))
+    sample.rows, sample.repeated = 144, 96
+    assert passes(sample, 48) == 1.0

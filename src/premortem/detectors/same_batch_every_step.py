@@ -79,6 +79,8 @@ class SameBatchEveryStep(Detector):
                 last, times = self._drawn.get(event.loader, (0, 0))
                 self._drawn[event.loader] = (event.fingerprint, times + 1 if last == event.fingerprint else 1)
         elif isinstance(event, EpochEnded):
+            if event.batches > 1:  # at rest batches are only counted: no event says that there were others
+                self._passes.pop(event.loader, None)
             early = event.batches == 1 and not event.complete
             self._left[event.loader] = self._left.get(event.loader, 0) + 1 if early else 0
         elif isinstance(event, LogLine):

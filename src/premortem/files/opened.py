@@ -7,12 +7,14 @@ import contextlib
 import functools
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 _MOST = 50_000  # files; a run that opened this many does not read few of them
 _RECENT = 4096
 _CODE = (".py", ".pyc", ".so", ".pth", ".pyi")
 _SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
+_PACKAGE = f"{Path(__file__).absolute().parent.parent}{os.sep}"  # ours, in a checkout too
 _listening: list[Openings] = []
 _ours: set[str] = set()  # premortem's own files, wherever they lie
 
@@ -25,7 +27,7 @@ class Openings:
         self._recent: list[str] = []  # in the order in which they were opened, again and again
         self._named: list[str] = []  # as the script named them, relative to the current working folder
         self.paused = False
-        self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep})
+        self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep, _PACKAGE})
 
     def install(self) -> None:
         """The one hook of the process stays for the rest of it: it cannot be taken away."""

@@ -1,7 +1,7 @@
 """Ray: `Tuner(watched(train), ...)`, and `RunConfig(callbacks=[Premortem()])` for Ray Train.
 
-On the machine of the driver `premortem run driver.py` watches the workers too, without any of this; on a cluster the
-workers of other machines are reached only from here.
+On the machine of the driver `premortem run driver.py` watches the workers too, without any of this. On a cluster the workers of other
+machines are reached only from here, and the run names the machines where nothing was looked at (`run/ray_cluster.py`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ except ImportError as error:
     raise MissingExtra("premortem.integrations.ray", "ray") from error
 
 PATIENCE = 30.0  # seconds for a worker to say its last words
+
+_program = sweep_program()
+if _program is not None:
+    _program.has_the_door()
 
 
 # --- Tune: each trial is a run -----------------------------------------------------------------

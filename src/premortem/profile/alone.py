@@ -78,7 +78,9 @@ def summarise(
         columns=columns,
         classes=tuple(sorted(sample.classes.items(), key=lambda pair: (-pair[1], pair[0]))),
         target=column_of(labels, wanted) if measured else None,
-        placeholders=tuple(placeholders(sample.columns, rows)) if searched else (),
+        placeholders=tuple(placeholders(sample.columns, rows, passes(sample, known.get("length"))))
+        if searched
+        else (),
         giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)) if searched else (),
         repeated=sample.repeated,
         contradicting=sample.contradicting,
@@ -162,7 +164,14 @@ def filler(sample: Sample) -> Filler | None:
 # --- placeholders ----------------------------------------------------------------------------
 
 
-def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placeholder]:
+def passes(sample: Sample, length: object) -> float:
+    """How often a row of the dataset may be in the sample: what has no contents to know it by is counted in every epoch."""
+    if not isinstance(length, int) or not length:
+        return 1.0
+    return max(1.0, (sample.rows - sample.repeated) / length)
+
+
+def placeholders(names: Sequence[str], rows: Sequence[Row], passes: float = 1.0) -> Iterator[Placeholder]:
     pairs = [(f"lowest of {name}", f"highest of {name}") for name in names]
     places = {name: at for at, name in enumerate(names)}
     ends = {name: places[other] for pair in pairs for name, other in (pair, pair[::-1]) if other in places}
@@ -174,7 +183,7 @@ def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placehol
             continue
         for value in {values[0], values[-1]}:
             number = bisect_right(values, value) - bisect_left(values, value)
-            if number >= max(_REPEATED, _SHARE * len(values)) and is_apart(value, number, values):
+            if number >= max(_REPEATED * passes, _SHARE * len(values)) and is_apart(value, number, values):
                 if goes_up_in_times(value, values):
                     continue
                 rest = [v for v in values if v != value]

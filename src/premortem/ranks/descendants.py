@@ -12,11 +12,13 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from premortem.journal.write import PAUSE
 from premortem.ranks import processes
 from premortem.startup.children import Family
 
@@ -30,13 +32,16 @@ class Descendants:
     def __init__(self, folder: Path, policy: str, settings: dict[str, Any], news: Callable[[], None]) -> None:
         self.folder = folder
         self.started = False  # a process that may be watched
+        self.from_inside = False  # the script has at hand what watches workers from inside
         self.elsewhere = ""  # where to look for what was trained by processes that are watched from inside
         self.outside = False  # this process has trained between its trials, or after them
-        self._family = Family(order(folder, policy, settings))
+        self.order = order(folder, policy, settings)
+        self._family = Family(self.order)
         self._news = news
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._seen: dict[Path, int] = {}
+        self._newest: dict[Path, int] = {}  # steps of processes that have not ended by themselves
         self._pid = os.getpid()
 
     def follow(self) -> None:
@@ -46,13 +51,25 @@ class Descendants:
     def close(self) -> None:
         """Tell no process any more, and look no more: whoever asks after this reads all there is."""
         self._family.stand_down()
+        if any(run.get("reason") == "running" for run, _ in self.reports()):
+            time.sleep(2 * PAUSE)  # workers of Ray's live longer than the script, and write their last steps
         self._over.set()
 
     def reports(self) -> list[processes.Report]:
         if not self.started:
             return []
         found = processes.read(self.folder, *KINDS)
+        if self._over.is_set():
+            found = [(self._to_its_last_step(run), findings) for run, findings in found]
         return sorted(found, key=lambda each: (each[0].get("rank") or 0, str(each[0].get("started"))))
+
+    def _to_its_last_step(self, run: dict[str, Any]) -> dict[str, Any]:
+        if run.get("reason") != "running" or not run.get("folder"):
+            return run
+        folder = Path(run["folder"])
+        if folder not in self._newest:
+            self._newest[folder] = processes.newest_step(folder)
+        return {**run, "steps": max(int(run["steps"]), self._newest[folder])}
 
     def unwatched(self) -> list[str]:
         """Processes that may have trained, and that could not be looked at, each with its reason."""

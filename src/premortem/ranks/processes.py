@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 from premortem import detectors
 from premortem.cards import identity
 from premortem.derived.folding import fold
-from premortem.errors import STOPPED
+from premortem.errors import STOPPED, JournalError
 from premortem.files import private
 from premortem.files.findings_file import FindingsFile
 from premortem.files.untrusted import loads, read_text
 from premortem.findings import Certainty, Finding, Severity
+from premortem.journal import Run, schema
 
 LAUNCHED = "PREMORTEM_LAUNCHED"  # set by `premortem run --nproc`, which then says the last words itself
 FILE = "findings.json"
@@ -200,6 +201,14 @@ def read(folder: Path, *kinds: str) -> list[Report]:
 
 def files(folder: Path, kind: str) -> list[Path]:
     return [*folder.glob(f"{kind}-*/{FILE}"), *folder.glob(f"{kind}-*/run-*/{FILE}")]
+
+
+def newest_step(folder: Path) -> int:
+    """By the journal: what a process that is still there, or was killed, wrote about itself is from its beginning."""
+    with suppress(JournalError), Run(folder / schema.FILE) as run:
+        newest = run.newest()
+        return newest.step if newest is not None else 0
+    return 0
 
 
 def latest(every: Sequence[Report]) -> list[Report]:

@@ -5,11 +5,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from premortem.errors import STOPPED, JournalError, MissingExtra, UsageError
-from premortem.journal import Run, schema
+from premortem.errors import STOPPED, MissingExtra, UsageError
 from premortem.journal.folders import default_folder
 from premortem.ranks import processes
 from premortem.terminal.console import Console
@@ -76,7 +74,7 @@ def conclude(folder: Path, code: int, console: Console) -> int:
     missed = list(looked_at.get("missed", ()))
     killed = [run for run in record["ranks"] if run["reason"] == "running"]
     if killed:  # what such a rank wrote about itself is from its beginning
-        steps = max(steps, *(_newest_step(Path(run["folder"])) for run in killed))
+        steps = max(steps, *(processes.newest_step(Path(run["folder"])) for run in killed))
         who = " and ".join(f"rank {run['rank']}" for run in killed[:_NAMED])
         who += f" and {len(killed) - _NAMED:,} more" if len(killed) > _NAMED else ""
         reason = f"{who} ended without a word: killed, or the machine went down"
@@ -84,11 +82,3 @@ def conclude(folder: Path, code: int, console: Console) -> int:
     console.summary(findings, steps, folder, stopped, reason=reason, missed=missed)
     # A rank that was killed has no exit code of its own: then torchrun's stands.
     return int(record["exit_code"] or code)
-
-
-def _newest_step(folder: Path) -> int:
-    """By its journal."""
-    with suppress(JournalError), Run(folder / schema.FILE) as run:
-        newest = run.newest()
-        return newest.step if newest is not None else 0
-    return 0

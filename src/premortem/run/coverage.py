@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from premortem.run.ray_cluster import RayCluster, gap
+
 if TYPE_CHECKING:
     from premortem.journal import Journal
     from premortem.ranks.descendants import Descendants
@@ -23,7 +25,11 @@ class LookedAt:
 
 
 def looked_at(
-    steps: int, watcher: Watcher | None, journal: Journal | None, descendants: Descendants | None
+    steps: int,
+    watcher: Watcher | None,
+    journal: Journal | None,
+    descendants: Descendants | None,
+    ray: RayCluster | None,
 ) -> LookedAt:
     unwatched = descendants.unwatched() if descendants is not None else []
     missed = _not_kept(journal)
@@ -31,13 +37,18 @@ def looked_at(
         missed += watcher.gaps()
     if descendants is not None and descendants.outside:
         missed.append("what was trained in this process outside of the trials")
+    machines = ray.unreached() if ray is not None else []
+    if machines and not (descendants is not None and descendants.elsewhere):
+        missed.append(gap(machines))
     if steps:
         missed += [f"a child process: {each}" for each in unwatched if _trained(each)]
         return LookedAt(steps=steps, missed=tuple(missed))
-    return LookedAt(steps=0, reason=_reason(watcher, unwatched, descendants), missed=tuple(missed))
+    return LookedAt(steps=0, reason=_reason(watcher, unwatched, descendants, ray), missed=tuple(missed))
 
 
-def _reason(watcher: Watcher | None, unwatched: list[str], descendants: Descendants | None) -> str:
+def _reason(
+    watcher: Watcher | None, unwatched: list[str], descendants: Descendants | None, ray: RayCluster | None
+) -> str:
     if watcher is None:
         return "a fault of premortem's own kept it from watching"
     if "attach" in watcher.missed:
@@ -46,11 +57,8 @@ def _reason(watcher: Watcher | None, unwatched: list[str], descendants: Descenda
         return f"training may have happened in a child process that is not watched: {unwatched[0]}"
     if descendants is not None and descendants.elsewhere:
         return descendants.elsewhere
-    if "ray" in sys.modules:
-        return (
-            "Ray was used, and none of its workers that trained could be reached: those of a cluster that ran before, or of other "
-            "machines, are watched by premortem.integrations.ray"
-        )
+    if ray is not None and ray.used:
+        return "Ray was used, and none of its workers that could be reached trained"
     children = ", and no child process trained" if descendants is not None and descendants.started else ""
     if "torch" not in sys.modules:
         return f"torch was never imported{children}"

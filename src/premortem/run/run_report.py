@@ -24,6 +24,7 @@ from premortem.ranks.processes import LAUNCHED, Ranks, Report, rank_here, union
 from premortem.run.coverage import LookedAt, looked_at
 from premortem.run.going_on import going_on
 from premortem.run.options import RunOptions
+from premortem.run.ray_cluster import RayCluster
 from premortem.terminal.console import Console
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class RunReport:
         self.watcher: Watcher | None = None
         self.relay: Relay | None = None
         self.descendants: Descendants | None = None
+        self.ray: RayCluster | None = None
         self._ending: Ending | None = None
         self._started = time.time()
         self._writing = threading.RLock()  # the thread that looks at child processes writes too
@@ -74,7 +76,7 @@ class RunReport:
         return union([({"rank": self._rank}, own), *reports])
 
     def looked_at(self) -> LookedAt:
-        return looked_at(self.steps(), self.watcher, self.journal, self.descendants)
+        return looked_at(self.steps(), self.watcher, self.journal, self.descendants, self.ray)
 
     def record(self) -> dict[str, Any]:
         """The "run" of FILE.json. While it runs there is no end, and no exit code."""

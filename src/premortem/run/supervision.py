@@ -25,6 +25,7 @@ from premortem.run.autopsies import RunAutopsies
 from premortem.run.hydra_jobs import HydraJobs
 from premortem.run.opening import open_journal, open_mirror, open_publisher, open_relay
 from premortem.run.options import RunOptions
+from premortem.run.ray_cluster import RayCluster
 from premortem.run.run_report import RunReport, torch_version
 from premortem.run.termination import Termination
 from premortem.settings import Silence
@@ -117,6 +118,8 @@ class Supervision:
                 )
                 self.report.descendants.follow()
                 self._follow_jobs(self.report.descendants)
+                self.report.ray = RayCluster(self.report.descendants, self.console.problem)
+                self.report.ray.wait()
 
     def _follow_jobs(self, following: Descendants) -> None:
         if self._ranks is None and self.watcher is not None:
@@ -354,6 +357,9 @@ class Supervision:
         with never_fatal("autopsy", self.journal):
             self._autopsies.close(ending.reason, lambda: self._termination.hurried)
         self.report.ended(ending)
+        with never_fatal("ray", self.journal):
+            if self.report.ray is not None:
+                self.report.ray.leave()
         with never_fatal("children", self.journal):
             if self.report.descendants is not None:
                 self.report.descendants.close()

@@ -50,6 +50,10 @@ class SweepProgram:
             self._signs = Signs(self._outside, lambda _: self._outside())
             self._signs.wait()
 
+    def has_the_door(self) -> None:
+        """The script has imported what watches its trials from inside."""
+        self._descendants.from_inside = True
+
     def keeps_elsewhere(self, sentence: str) -> None:
         """Its trials are watched from inside, on whatever machine they run."""
         self._descendants.elsewhere = sentence

@@ -48,6 +48,15 @@ def steps(
             )
 
 
+def rested(passes: int) -> Iterator[Event]:
+    """One tensor on purpose, in a loop over the loader: of steps at rest there are events of the first batch and of the end alone."""
+    trained = list(steps(20 * passes, same_object=True))
+    for number in range(passes):
+        yield BatchDrawn(step=20 * number, at=AT, loader=1, index=0, fingerprint=number)
+        yield from trained[60 * number : 60 * (number + 1)]
+        yield EpochEnded(step=20 * (number + 1), loader=1, batches=20)
+
+
 EVENTS: list[Event] = [LOADER, *steps(12, drawn=True)]
 
 STREAM = replace(LOADER, samples=None, batches=None)
@@ -59,5 +68,6 @@ HEALTHY: list[list[Event]] = [
     [*steps(100, window=True)],  # ... cut anew each time: no sign that it should change
     [*steps(100, per_epoch=1, window=True)],  # full-batch training on the first part of the data
     [*steps(100, closure=True, window=True, per_epoch=5)],  # LBFGS
+    [LOADER, *rested(4)],
     [replace(LOADER, batches=1), *steps(100, drawn=True)],  # all there is fits in one batch
 ]
