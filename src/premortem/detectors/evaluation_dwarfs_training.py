@@ -2,8 +2,9 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.stored import Stored
-from premortem.events import DataProfiled
+from premortem.events import DataProfiled, OptimizerBuilt
 from premortem.findings import Certainty, Finding, Severity
 from premortem.profile.between import phases
 from premortem.profile.facts import Profile
@@ -29,7 +30,7 @@ class EvaluationDwarfsTraining(Detector):
 
     ## When it stays silent
     Fewer than three passes over the training rows, more than 512 of them, and a training that has other, many rows beside them. In a run that reads
-    no file of data, and trains on no part of a larger set, it is a remark: a few points and a dense grid beside them were made up that way.
+    no file of data, and trains on no part of a larger set, or that trains several models, it is a remark: a few points and a dense grid beside them were made up that way.
     """
 
     card = Card(
@@ -39,10 +40,16 @@ class EvaluationDwarfsTraining(Detector):
         Severity.WARNING,
         explains=("same-batch-every-step",),
     )
-    uses = (Stored,)
-    listens = (DataProfiled,)
+    uses = (Models, Stored)
+    listens = (DataProfiled, OptimizerBuilt)
 
-    def observe(self, event: DataProfiled) -> Iterator[Finding]:
+    def __init__(self) -> None:
+        self._held: set[int] = set()  # parameters
+
+    def observe(self, event: DataProfiled | OptimizerBuilt) -> Iterator[Finding]:
+        if isinstance(event, OptimizerBuilt):
+            self._held |= event.held
+            return
         pairs = list(phases(event.profiles, seen=repeated))
         for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
@@ -58,6 +65,8 @@ class EvaluationDwarfsTraining(Detector):
             if most < _TIMES * max(mine, *beside, 0) or not self.once(trained.name):
                 continue
             limited = self.fact(Stored).data or (trained.total or 0) > mine
+            if self._several(event, trained):
+                limited = False
             yield self.finding(
                 event,
                 f"the training set has only {mine} rows, the evaluation {most} ({most / mine:.0f} times as many)",
@@ -75,6 +84,20 @@ class EvaluationDwarfsTraining(Detector):
                 evaluation=most,
                 total=trained.total,
             )
+
+    def _several(self, event: DataProfiled, trained: Profile) -> bool:
+        """A script that trains several models on such rows chooses how many each gets: folds, rounds of self-training, a curve."""
+        models = {p.model for p in event.profiles if columns(p) == columns(trained)} - {trained.model}
+        seen = self.fact(Models).seen
+        return any(
+            self._held & {parameter.key for parameter in seen[model].parameters}
+            for model in models
+            if model in seen
+        )
+
+
+def columns(profile: Profile) -> list[str]:
+    return [column.name for column in profile.columns]
 
 
 def rows_of(trained: Profile) -> int:

@@ -25,7 +25,7 @@ from premortem.probes.rows import Holder, holders, is_mask, labels_of, laid, par
 from premortem.probes.sample_versions import SampleVersions
 from premortem.probes.session import Session, fingerprint, user_name
 from premortem.profile.alone import TARGET, summarise
-from premortem.profile.arrays import Rows, put
+from premortem.profile.arrays import IGNORED, Rows, put
 from premortem.profile.between import along, odd_source, overlap
 from premortem.profile.facts import Overlap, Profile, Unrelated
 from premortem.profile.joint import unrelated
@@ -124,7 +124,7 @@ class Stream:
         self.last_step = step
         put(self.sample, rows, labels[0] if labels else None, self.sample.rows, sources)
         if labels and labels[1]:
-            self.sample.count(f"{value:g}" for value in labels[0])
+            self.sample.count(f"{value:g}" for value in labels[0] if value != IGNORED)
 
     @property
     def came_often(self) -> bool:
@@ -282,6 +282,8 @@ class Inflow:
                 self.pairs.judged(model.key, seen, wanted)
             else:
                 beside = self._wanted_beside(stream, wanted)
+        if not grad and labels is not None and set(labels[0]) == {IGNORED}:
+            return  # rows without labels: they are guessed, and not judged
         if batch is None and not grad and seen.is_floating_point() and seen.device.type == "cpu":
             stream.follow(seen, self.session.step)
         sources = stream.sources(batch[3], rows.total) if batch is not None else ()

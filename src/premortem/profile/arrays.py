@@ -11,7 +11,7 @@ _HASHED = 512  # numbers of a row that its mark is made of
 _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
 _COUNTED = 1 << 16  # tokens of one batch
 _SHORT = 3  # tokens: filler stands in longer runs than a word that is repeated
-_IGNORED = -100  # torch's mark for a target that does not count
+IGNORED = -100  # torch's mark for a target that does not count
 _TEXT = 6  # numbers side by side, from which on they may be words
 HIGHEST = "highest of the row"
 CHANGES = "changes along the row"
@@ -85,7 +85,7 @@ def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
     width = flat.shape[1]
     if flat.dtype.kind in "iu" and width >= _TEXT and (width > MOST_COLUMNS or flat.dtype.itemsize > 1):
         changes = (flat[:, 1:] != flat[:, :-1]).sum(1)
-        counts = flat != _IGNORED
+        counts = flat != IGNORED
         low = np.where(counts, flat, np.inf).min(1)
         high = np.where(counts, flat, -np.inf).max(1)
         some = counts.any(1)
