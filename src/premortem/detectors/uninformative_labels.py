@@ -81,7 +81,7 @@ class UninformativeLabels(Detector):
             return
         if again.agreed > again.by_chance + 0.2 * (1 - again.by_chance):
             return
-        for site, course in self.fact(Courses).trained.items():
+        for (site, _), course in self.fact(Courses).trained.items():
             level = course.level
             # What is learned all the same is no fault: a language with many next words, tasks that number their classes anew.
             if (
@@ -183,10 +183,12 @@ class UninformativeLabels(Detector):
         # A weak effect under much noise is not nothing, and looks alike from here.
         if train.information > _NOTHING_AT_ALL:
             return
-        for site, course in self.fact(Courses).trained.items():
+        for (site, _), course in self.fact(Courses).trained.items():
             level = course.level
             if level is None or course.values.count < _CALLS:
                 continue
+            if bool(course.chance.classes) is not bool(train.classes):
+                continue  # a loss of its own beside the one of these labels
             values = course.values.values
             ends = [len(values) * third // 3 for third in range(4)]
             best = min(fmean(values[first:last]) for first, last in pairwise(ends))
@@ -224,7 +226,7 @@ class UninformativeLabels(Detector):
         return False
 
     def _site(self) -> Site | None:
-        return next(iter(self.fact(Courses).trained), None)
+        return next((site for site, _ in self.fact(Courses).trained), None)
 
 
 def next_to_nothing(train: LabelsWeighed, other: LabelsWeighed | None) -> bool:
