@@ -36,6 +36,7 @@ from tests.detectors.faults import (
         (FixedModelInTrainMode, fixed_model_in_train_mode.FROM_A_FILE, "`teacher` is in train mode"),
         (PaddingMaskInverted, padding_mask_inverted.FEATURES, "looks at padding alone"),
         (KeptTheWorst, kept_the_worst.OVER_A_BETTER_ONE, "5 times over a better one"),
+        (KeptTheWorst, kept_the_worst.WITH_A_SCORE_OF_THE_TRAINING, "5 times over a better one"),
         (KeptTheWorst, kept_the_worst.RESTING, "best.pt"),
         (LearningRateZero, learning_rate_zero.SHORT, "all 5 steps were made with learning rate 0"),
         (SchedulerSteppedPerEpoch, scheduler_stepped_per_epoch.RESTED, "it was called 12 times: 10%"),
