@@ -127,6 +127,20 @@ class Baseline(nn.Module):
         return self.out(inputs)
 
 
+def test_a_model_that_always_says_the_same_leaves_no_input_out() -> None:
+    with hearing() as (heard, _):
+        model = Recogniser(forgets=True)
+        nn.init.zeros_(model.out.weight)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        for _ in range(8):
+            scores = model(torch.randn(16, 10, 6), torch.randint(1, 11, (16,)))
+            optimizer.zero_grad()
+            functional.nll_loss(scores[:, 0], torch.randint(0, 4, (16,))).backward()
+            optimizer.step()
+    asked = [event for event in heard if isinstance(event, Experimented)]
+    assert asked and all(len(event.ignored) == 2 and not event.demanded for event in asked)
+
+
 def test_a_baseline_need_not_look_at_all_that_the_other_models_are_given(monkeypatch: Any) -> None:
     def asked() -> set[str]:
         with hearing() as (heard, _):

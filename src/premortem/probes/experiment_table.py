@@ -220,7 +220,8 @@ def without_effect(
 
 def demanded(module: nn.Module, ignored: tuple[str, ...]) -> tuple[str, ...]:
     """Of these inputs, those that `forward` cannot do without, in a model that never asks whether it is in training; and that it need not
-    take because the other models of the script do."""
+    take because the other models of the script do. Where nothing that it is given has an effect, none of them is left out: its weights
+    make all answers the same."""
     kinds = {kind for part in module.modules() for kind in type(part).__mro__}
     own = [f for kind in kinds for f in vars(kind).values() if inspect.isfunction(f)]
     if any("training" in f.__code__.co_names for f in own if code_kind(f.__code__.co_filename) == 0):
@@ -228,7 +229,9 @@ def demanded(module: nn.Module, ignored: tuple[str, ...]) -> tuple[str, ...]:
     known = inspect.signature(module.forward).parameters
     if is_an_interface(type(module), kinds):
         return ()
-    return tuple(n for n in ignored if n in known and known[n].default is inspect.Parameter.empty)
+    needed = [name for name, each in known.items() if each.default is inspect.Parameter.empty]
+    left_out = tuple(name for name in ignored if name in needed)
+    return left_out if len(left_out) < len(needed) else ()
 
 
 def is_an_interface(model: type, inside: set[type]) -> bool:
