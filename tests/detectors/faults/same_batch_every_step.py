@@ -56,7 +56,7 @@ STREAM = replace(LOADER, samples=None, batches=None)
 def episodes(many: int) -> Iterator[Event]:
     """A policy is called for each state of an episode; once it has learned its task, they are the same in each."""
     for step in range(many):
-        states = [7, 8 + step % 3, 9] if step < many // 2 else [7, 8, 9]
+        states = [7, 8, 10 + step % 3] if step < many // 2 else [7, 8, 9]
         for at, state in enumerate(states):
             yield replace(FORWARD, step=step, number=step * 3 + at + 1, fingerprint=state, window=True)
         yield Backward(step=step, value=1.0)
