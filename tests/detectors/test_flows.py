@@ -137,6 +137,8 @@ def test_it_is_said_how_a_variable_changed_the_run(events, words):
     assert words in finding.message
 
 
-def test_a_constant_is_0_once_it_is_standardised():
-    (finding,) = said(ColumnIsOneNumber, constant.SQUASHED)
-    assert "`input[:, 1]` is 0 in all 300 rows" in finding.message
+@pytest.mark.parametrize(("events", "value"), [(constant.SQUASHED, "0"), (constant.ROUNDED, "-0.8248")])
+def test_a_constant_that_was_standardised_is_a_remark(events, value):
+    (finding,) = said(ColumnIsOneNumber, events)
+    assert f"`input[:, 1]` is {value} in all 300 rows" in finding.message
+    assert finding.severity is Severity.INFO

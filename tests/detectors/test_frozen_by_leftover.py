@@ -1,6 +1,6 @@
 from premortem.detectors.frozen_by_leftover import FrozenByLeftover
 from premortem.findings import Severity
-from tests.detectors.faults.frozen_by_leftover import later, misspelt, phases, run
+from tests.detectors.faults.frozen_by_leftover import in_turn, later, misspelt, phases, run
 from tests.detectors.test_contract import observe
 
 
@@ -30,3 +30,9 @@ def test_a_last_phase_that_has_a_group_for_what_nobody_unfroze():
     assert finding.message == (
         "the new optimizer took over `model.body.weight`, and all of them are still frozen"
     )
+
+
+def test_most_of_a_model_that_stays_frozen_to_the_end():
+    (finding,) = observe(FrozenByLeftover(), in_turn(always=True))
+    assert finding.severity is Severity.WARNING
+    assert "are frozen with random weights" in finding.message

@@ -4,6 +4,7 @@ import pytest
 
 from premortem.detectors.better_loss_worse_score import BetterLossWorseScore
 from premortem.detectors.compared_rows import EndOfEpisodeIgnored
+from premortem.detectors.evaluated_on_training_rows import EvaluatedOnTrainingRows
 from premortem.detectors.fixed_model_in_train_mode import FixedModelInTrainMode
 from premortem.detectors.kept_the_worst import KeptTheWorst
 from premortem.detectors.learning_rate_zero import LearningRateZero
@@ -17,6 +18,7 @@ from premortem.findings import Severity
 from tests.detectors.faults import (
     better_loss_worse_score,
     end_of_episode_ignored,
+    evaluated_on_training_rows,
     fixed_model_in_train_mode,
     kept_the_worst,
     labels_outside_the_loss,
@@ -36,7 +38,9 @@ from tests.detectors.faults import (
         (FixedModelInTrainMode, fixed_model_in_train_mode.FROM_A_FILE, "`teacher` is in train mode"),
         (PaddingMaskInverted, padding_mask_inverted.FEATURES, "looks at padding alone"),
         (KeptTheWorst, kept_the_worst.OVER_A_BETTER_ONE, "5 times over a better one"),
+        (KeptTheWorst, kept_the_worst.WITH_A_SCORE_OF_THE_TRAINING, "5 times over a better one"),
         (KeptTheWorst, kept_the_worst.RESTING, "best.pt"),
+        (EvaluatedOnTrainingRows, evaluated_on_training_rows.SOME_TWICE, "200 of 200 rows of `vx`"),
         (LearningRateZero, learning_rate_zero.SHORT, "all 5 steps were made with learning rate 0"),
         (SchedulerSteppedPerEpoch, scheduler_stepped_per_epoch.RESTED, "it was called 12 times: 10%"),
         (LoadedWithoutStatistics, loaded_without_statistics.PREPARES_DATA, "run in eval mode"),

@@ -107,6 +107,58 @@ class Recogniser(nn.Module):
         return scores if self.forgets else (scores, (lengths + 1) // 2)
 
 
+class Conditioned(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(7, 4)
+
+    def forward(self, inputs: torch.Tensor, when: torch.Tensor) -> torch.Tensor:
+        return self.out(torch.cat([inputs, when], 1))
+
+
+class Baseline(nn.Module):
+    """It takes what the other model takes, and looks at less."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(6, 4)
+
+    def forward(self, inputs: torch.Tensor, when: torch.Tensor) -> torch.Tensor:
+        return self.out(inputs)
+
+
+def test_a_model_that_always_says_the_same_leaves_no_input_out() -> None:
+    with hearing() as (heard, _):
+        model = Recogniser(forgets=True)
+        nn.init.zeros_(model.out.weight)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        for _ in range(8):
+            scores = model(torch.randn(16, 10, 6), torch.randint(1, 11, (16,)))
+            optimizer.zero_grad()
+            functional.nll_loss(scores[:, 0], torch.randint(0, 4, (16,))).backward()
+            optimizer.step()
+    asked = [event for event in heard if isinstance(event, Experimented)]
+    assert asked
+    assert all(len(event.ignored) == 2 and not event.demanded for event in asked)
+
+
+def test_a_baseline_need_not_look_at_all_that_the_other_models_are_given(monkeypatch: Any) -> None:
+    def asked() -> set[str]:
+        with hearing() as (heard, _):
+            model = Baseline()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+            for _ in range(8):
+                scores = model(torch.randn(16, 6), torch.rand(16, 1))
+                optimizer.zero_grad()
+                functional.cross_entropy(scores, torch.randint(0, 4, (16,))).backward()
+                optimizer.step()
+        return {name for event in heard if isinstance(event, Experimented) for name in event.demanded}
+
+    assert asked() == set()
+    monkeypatch.delitem(globals(), "Conditioned")
+    assert asked() == {"when"}
+
+
 @pytest.mark.parametrize("forgets", [False, True])
 def test_whole_numbers_that_come_out_are_an_effect(forgets: bool) -> None:
     with hearing() as (heard, _):

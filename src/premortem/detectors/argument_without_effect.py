@@ -24,7 +24,8 @@ class ArgumentWithoutEffect(Detector):
     changes by a bit.
 
     ## When it stays silent
-    Arguments with a default, targets, models that ask whether they are in training, and inputs that are the same for half of the samples.
+    Arguments with a default, targets, models that ask whether they are in training, and inputs that are the same for half of the samples. When
+    another model of the script takes the same arguments (a baseline looks at less), and when no input has an effect.
     """
 
     card = Card("PM152", "argument-without-effect", "grad-flow", Severity.WARNING)

@@ -14,6 +14,8 @@ LOST = 0.7  # of what the score was: overfitting and noise take less of a traini
 ALIKE = 0.1  # of a whole fall
 FALLEN = 0.9  # of what the loss was
 REWARDS = frozenset("reward rewards return returns".split())
+# Of these, what a world that becomes known gives less and less of.
+OF_THE_UNKNOWN = frozenset("intrinsic curiosity novelty surprise bonus exploration".split())
 
 
 class BetterLossWorseScore(Detector):
@@ -31,7 +33,7 @@ class BetterLossWorseScore(Detector):
 
     ## When it stays silent
     Scores of the evaluation, which fall when a model overfits; lines with several losses, and runs with several optimizers
-    (two players); trends that are not steady.
+    (two players); trends that are not steady; rewards for what is new (intrinsic, curiosity), which fall as the world becomes known.
     """
 
     card = Card("PM428", "better-loss-worse-score", "loss-definition", Severity.WARNING).explaining(
@@ -60,7 +62,7 @@ class BetterLossWorseScore(Detector):
         scores = [
             i
             for i, said in enumerate(names)
-            if said & (HIGHER | REWARDS) and not said & (RECORDS | EVALUATED)
+            if said & (HIGHER | REWARDS) and not said & (RECORDS | EVALUATED | OF_THE_UNKNOWN)
         ]
         if len(losses) != 1:
             return

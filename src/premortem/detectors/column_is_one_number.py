@@ -5,7 +5,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
-from premortem.profile.alone import constants
+from premortem.profile.alone import constants, is_what_is_left
 from premortem.profile.wording import amount
 
 
@@ -24,7 +24,8 @@ class ColumnIsOneNumber(Detector):
 
     ## When it stays silent
     For 0 and 1, which are written on purpose (a constant term, a place that is kept free), and when a fifth of the columns
-    are like it. A 0 among standardised columns is a remark: the script has dealt with a constant.
+    are like it. Among standardised columns it is a remark up to 1: the script has dealt with a constant. Less its mean it is 0, or
+    what rounding left of it, which the deviation is no smaller than.
     """
 
     card = Card("PM437", "column-is-one-number", "data-scale", Severity.WARNING)
@@ -41,8 +42,7 @@ class ColumnIsOneNumber(Detector):
                 "that were seen: a constant column",
                 cause=f"In {trained.name} a feature has a single value, while the others vary.",
                 remedy="Look at that column in the file: a join that failed, a sensor that stands still, a default.",
-                # Among standardised columns, 0 is a constant that the script has dealt with.
-                severity=Severity.INFO if all(c.low == 0.0 for c in dead) else None,
+                severity=Severity.INFO if all(is_what_is_left(c, trained) for c in dead) else None,
                 columns=[c.name for c in dead][:20],
                 value=dead[0].low,
                 rows=trained.rows,

@@ -3,9 +3,10 @@ from collections.abc import Iterator
 from premortem.amounts import some
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.shared.stored import Stored
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
-from premortem.profile.between import phases, shifts
+from premortem.profile.between import asks_beyond, phases, shifts
 from premortem.profile.facts import Profile, Shift
 from premortem.profile.wording import shift
 
@@ -28,7 +29,8 @@ class ColumnsDifferBetweenPhases(Detector):
     where the file is read.
 
     ## When it stays silent
-    When the columns only wander, as prices and hours do: a shift counts from four spreads, a width from six times.
+    When the columns only wander, as prices and hours do: a shift counts from four spreads, a width from six times. In a script that reads no
+    data, where the targets lie elsewhere as well: it asks how far the model extrapolates.
     """
 
     card = Card(
@@ -38,6 +40,7 @@ class ColumnsDifferBetweenPhases(Detector):
         Severity.WARNING,
         explains=("train-and-eval-inputs-differ", "column-belongs-to-other-rows"),
     )
+    uses = (Stored,)
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
@@ -45,6 +48,9 @@ class ColumnsDifferBetweenPhases(Detector):
             if min(trained.sampled, other.sampled) < _ENOUGH:
                 continue
             found = shifts(trained, other)
+            inputs = any(trained.target is None or each.column != trained.target.name for each in found)
+            if inputs and not self.fact(Stored).data and asks_beyond(trained, other):
+                continue
             if found and self.once(other.name):
                 yield self._differ(event, trained, other, found)
 

@@ -1,3 +1,4 @@
+import math
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from premortem.profile.facts import Overlap, Profile
 
 _FEWEST = 10  # rows: a few copies are in every collection
 _PART = 0.2  # of the evaluation: small tables have some rows twice by nature
+_SURE = 3.0  # standard errors: one evaluation in a thousand lies beyond by chance
 
 
 class EvaluatedOnTrainingRows(Detector):
@@ -29,7 +31,8 @@ class EvaluatedOnTrainingRows(Detector):
 
     ## When it stays silent
     When the evaluation reads the very array or dataset that is trained on (the training accuracy), when another evaluation
-    shares nothing with the training, and below a fifth of the rows. Where all rows of an evaluation are trained on, it is reported once
+    shares nothing with the training, and below a fifth of the rows. When the training rows repeat each other as often: of a few
+    categories, or of whole numbers, new rows are mostly known ones. Where all rows of an evaluation are trained on, it is reported once
     they were evaluated twice, or at the end: a look at the training accuracy comes before the evaluation of other rows.
     """
 
@@ -51,9 +54,13 @@ class EvaluatedOnTrainingRows(Detector):
         once = {p.name for p in judged if p.rows < TWICE * p.distinct}
         shared = {o.second for o in event.overlaps}
         clean = [p for p in judged if p.name not in shared]
+        known = {p.name: by_nature(p) for p in event.profiles if p.phase == "training"}
         for found in event.overlaps:
             part = found.shared / found.of
             if found.shared < _FEWEST or part < _PART or is_meant(found, clean):
+                continue
+            nature = known.get(found.first, 0.0)
+            if part <= nature + _SURE * math.sqrt(nature * (1 - nature) / found.of):
                 continue
             if not over and found.shared == found.of and found.second in once:
                 continue  # the training accuracy, perhaps, and another evaluation is to come
@@ -78,3 +85,18 @@ def is_meant(found: Overlap, clean: list[Profile]) -> bool:
     """A look at the training accuracy: by its name, or beside an evaluation that shares nothing."""
     words = set(re.split(r"[^a-z]+", found.second.lower()))
     return bool(words & TRAINED) or bool(clean)
+
+
+def by_nature(trained: Profile) -> float:
+    """Of new rows from where the training rows come from, the part that is among these, at most: as far as these repeat each other.
+
+    Of `n` draws from equally likely rows, `1 - exp(-t)` of all that there are came, each `t` times on average. Where some rows are more
+    likely than others, as many repetitions stand for fewer known ones."""
+    drawn = trained.rows if trained.is_made else min(trained.length or trained.rows, trained.rows)
+    if not 0 < trained.distinct < drawn:
+        return 0.0
+    low, high = 0.0, drawn / trained.distinct
+    for _ in range(50):
+        times = (low + high) / 2
+        low, high = (times, high) if -math.expm1(-times) / times > trained.distinct / drawn else (low, times)
+    return -math.expm1(-low)

@@ -53,10 +53,7 @@ class EvaluationDwarfsTraining(Detector):
         pairs = list(phases(event.profiles, seen=repeated))
         for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
-            # What is judged without a loader has no length: as many as there are different rows.
-            others = [
-                (judged.length or judged.distinct, judged) for other, judged in pairs if other is trained
-            ]
+            others = [(different(judged), judged) for other, judged in pairs if other is trained]
             if not mine or mine > _FEW or trained.rows < _ROUNDS * mine or not others:
                 continue
             most, largest = max(others, key=lambda pair: pair[0])
@@ -105,6 +102,13 @@ def rows_of(trained: Profile) -> int:
     if trained.rows >= _ROUNDS * trained.distinct and trained.distinct >= 2:
         return trained.distinct
     return 0
+
+
+def different(judged: Profile) -> int:
+    """Different rows of an evaluation: of its length, which may not have been seen to its end, as many as of those that were seen."""
+    if not judged.length or judged.rows >= judged.length:
+        return judged.distinct
+    return round(judged.length * judged.distinct / judged.rows)
 
 
 def repeated(judged: Profile) -> bool:

@@ -54,7 +54,8 @@ class FrozenByLeftover(Detector):
 
     ## When it stays silent
     When the frozen weights were loaded, trained or computed before, and when a whole model is frozen (a teacher,
-    a perceptual loss).
+    a perceptual loss). Most of a model that is frozen is reported after a hundred steps, or at the end: blocks may be trained in
+    turn.
     """
 
     card = Card("PM112", "frozen-by-leftover", "grad-flow", Severity.ERROR).explaining(
@@ -74,6 +75,7 @@ class FrozenByLeftover(Detector):
         self._waiting: tuple[Finding, frozenset[int]] | None = None
         self._from_the_start: set[int] = set()  # frozen when their optimizer was built
         self._later: tuple[Finding, frozenset[int]] | None = None
+        self._whole: tuple[Finding, frozenset[int], int] | None = None  # most of a model, and since when
         self._asleep: tuple[Finding, frozenset[int], Phase] | None = None
 
     def observe(self, event: Event) -> Findings:
@@ -174,6 +176,9 @@ class FrozenByLeftover(Detector):
         self._later = (finding, frozenset(link.key for link in since))
 
     def _at_the_end(self) -> Findings:
+        if self._whole is not None and not self._told and not self._whole[1] & self._thawed:
+            self._told.add("body")
+            yield self._whole[0]
         if self._later is not None and not self._told and not self._later[1] & self._thawed:
             yield self._later[0]
         if self._waiting is not None and "head" not in self._told and not self._waiting[1] & self._thawed:
@@ -184,7 +189,12 @@ class FrozenByLeftover(Detector):
                 yield finding
 
     def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Findings:
-        """Most of a model that is trained from scratch."""
+        """Most of a model that is trained from scratch. Blocks that take turns are frozen for a while, too."""
+        if self._whole is not None and self._whole[1] & self._thawed:
+            self._whole = None
+        if self._whole is not None and event.step - self._whole[2] >= LASTING and "body" not in self._told:
+            self._told.add("body")
+            yield self._whole[0]
         probe = only_the_end_is_trained(links)
         fresh = [
             link for link in raw if link.fresh and (link.owners or probe) and self._frozen[link.key] >= MANY
@@ -196,9 +206,8 @@ class FrozenByLeftover(Detector):
             return
         if 2 * frozen < sum(link.numel for link in links) or 2 * sum(link.numel for link in fresh) < frozen:
             return
-        self._told.add("body")
         names = [link.name for link in links if not link.trainable]
-        yield self.finding(
+        finding = self.finding(
             event,
             f"{count(len(names), 'parameter')} of `{place([link.name for link in links])}` are frozen with random "
             f"weights ({frozen:,} of {sum(link.numel for link in links):,} values)",
@@ -207,6 +216,8 @@ class FrozenByLeftover(Detector):
             severity=Severity.WARNING,
             **where(names),
         )
+        if self._whole is None:
+            self._whole = (finding, frozenset(link.key for link in fresh), event.step)
 
     def _second_phase(self, event: Custody, links: list[Link]) -> Findings:
         """A later optimizer takes over parameters that the first one did not have, and all are still frozen."""

@@ -6,7 +6,7 @@ from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.detectors.shared.printed import MOST_KINDS, columns
 from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
 from premortem.findings import Finding, Severity
-from premortem.metric_words import EVALUATED, HIGHER, LOWER, RECORDS, TRAINED, words
+from premortem.metric_words import EVALUATED, HIGHER, LOWER, METRICS, RECORDS, TRAINED, words
 
 ROUNDS = 6  # evaluations: in fewer, the first may well have been the best
 MISSED = 4  # improvements that were not kept: two may lie within a tolerance of the script's
@@ -35,7 +35,7 @@ class KeptTheWorst(Detector):
 
     ## When it stays silent
     Unless the file's name says that it is the best, and no printed metric was ever better when it was written than before; or
-    it was written after every evaluation, and in several of them no printed metric was better than before. A file
+    it was written after every evaluation, and in several of them all printed metrics were worse than before. A file
     that is written with weights which no model has any more is left alone.
     """
 
@@ -123,13 +123,15 @@ class KeptTheWorst(Detector):
         """It was written after every evaluation: what it holds is the last model, not the best one."""
         known = {key: course for key in self._names if (course := self._course(key))}
         # A best one is chosen by an evaluation; numbers that do not say of which data they are count where no other does.
-        chosen_by = {key: course for key, course in known.items() if words(self._names[key][0]) & EVALUATED}
-        courses = chosen_by or known
-        rounds = range(1, len(self._rounds))
-        worse = [i for i in rounds if not any(course[i] for course in courses.values())]
+        judged = {key for key in known if words(self._names[key][0]) & EVALUATED}
+        # Beside a `val loss`, a plain `loss` is that of the training; a plain `f1` may be that of the evaluation.
+        named = {word for key in judged for word in words(self._names[key][0]) & METRICS}
+        courses = [key for key in known if key in judged or not words(self._names[key][0]) & named]
+        # Of equal ones the last may be kept: what is solved is as good as can be from then on.
+        worse = [i for i in range(1, len(self._rounds)) if all(self._is_worse(key, i) for key in courses)]
         if not courses or len(worse) < MISSED:
             return
-        key = next(iter(courses))
+        key = next((key for key in courses if key in judged), courses[0])
         label, way = self._names[key]
         values = [way * each.metrics[key] for each in self._rounds]
         name = path.rpartition("/")[2]
@@ -146,6 +148,12 @@ class KeptTheWorst(Detector):
             kept=way * values[-1],
             best=way * max(values),
         )
+
+    def _is_worse(self, key: tuple[str, int], number: int) -> bool:
+        """Whether this metric is worse in a round than the best before it."""
+        way = self._names[key][1]
+        values = [way * each.metrics[key] for each in self._rounds[: number + 1]]
+        return values[-1] < max(values[:-1])
 
     def _course(self, key: tuple[str, int]) -> list[bool]:
         """Of each evaluation but the first: whether this metric was better than ever before."""

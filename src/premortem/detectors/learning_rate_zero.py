@@ -45,7 +45,8 @@ class LearningRateZero(Detector):
 
     ## When it stays silent
     A warm-up that starts at 0, a schedule that ends there, and groups of loaded or trained weights that are
-    frozen by a rate of 0.
+    frozen by a rate of 0. When the same line has built an optimizer with a rate as well: among the rates that a script tries, 0 shows
+    what the others add.
     """
 
     card = Card("PM211", "learning-rate-zero", "lr", Severity.ERROR).explaining(*STILL)
@@ -95,6 +96,8 @@ class LearningRateZero(Detector):
         known = self._rates.get(event.optimizer)
         if known is None or known.steps < _UNSCHEDULED or self.said(event.optimizer):
             return
+        if self._is_a_control(known, 0):
+            return
         if known.graded and self._never_set(event.optimizer, known):
             self.once(event.optimizer)
             yield self._all(event, event.optimizer, known)
@@ -105,6 +108,16 @@ class LearningRateZero(Detector):
             return False
         return not any(known.ever) and not any(known.built)
 
+    def _is_a_control(self, known: Rates, group: int) -> bool:
+        """Whether the same line has built an optimizer with a rate, before or since: the script tries several, and 0 is one of them."""
+        return known.at is not None and any(
+            other.at == known.at
+            and len(other.built) == len(known.built)
+            and any(other.ever[group : group + 1])
+            for other in self._rates.values()
+            if other is not known
+        )
+
     def _judge(self, event: Event) -> Findings:
         over = isinstance(event, RunEnded)
         for key, known in self._rates.items():
@@ -113,6 +126,8 @@ class LearningRateZero(Detector):
             epochs = self.fact(Epochs).between(known.first_step, event.step)
             short = known.steps < 20 and not (over and known.steps > TWICE and self._never_set(key, known))
             if short or not (over or epochs >= 3):
+                continue
+            if not any(known.ever) and self._is_a_control(known, 0):
                 continue
             if not any(known.ever):
                 self.once(key)
@@ -139,6 +154,7 @@ class LearningRateZero(Detector):
     def _some(self, event: Event, key: int, known: Rates) -> Findings:
         """Groups that stand still although they were never trained: random layers are not worth keeping."""
         still = [i for i, ever in enumerate(known.ever) if not ever and i < len(known.groups)]
+        still = [i for i in still if not self._is_a_control(known, i)]
         names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]
         if not names:
             return

@@ -44,7 +44,8 @@ class SameBatchEveryStep(Detector):
 
     ## When it stays silent
     One tensor used again and again (full-batch training, an overfitting check), unless one is drawn for each epoch and used
-    for exactly as many steps as the loader has batches; LBFGS, and slices of which there is no sign that they should change.
+    for exactly as many steps as the loader has batches; LBFGS, and slices of which there is no sign that they should change; where
+    one loss has several inputs of the model that no loader gave: an agent that has learned its task makes the same steps in each episode.
     """
 
     card = Card("PM332", "same-batch-every-step", "data-order", Severity.ERROR).explaining(
@@ -129,6 +130,8 @@ class SameBatchEveryStep(Detector):
             has = "gives a stream of batches" if loader.batches is None else f"has {loader.batches} batches"
             how = f"the loader {has}, and each pass over it starts again with the first"
             yield self._found(event, run, how)
+        elif run.several:
+            return  # a policy that has learned its task goes the same way in each episode
         elif (run.window or run.others) and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
             yield self._found(event, run, "it is taken anew in each step, and each epoch has many steps")
         elif run.window and run.steps >= STUCK_STEPS and run.others:

@@ -5,6 +5,7 @@ from statistics import fmean, median
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.stored import Stored
 from premortem.events import EvaluationEnded, Event, Forward, LossCall, RunEnded, Site, StateLoaded
 from premortem.findings import Finding, Severity
 
@@ -13,6 +14,7 @@ _SHIFT = 4.0  # in standard deviations of the training inputs: batches of one se
 _SPREAD = 2.0  # between the deviations, where one side has no negative number, and the other half of them
 _NEGATIVE = -0.5  # in deviations: how far below 0 standardised data goes at least
 _NEAR = 1.25  # times as large: batches of one set differ by that
+_PREPARED = 1.5  # standardised targets are of size 1, and those between 0 and 1 are smaller
 _SAMPLES = 16  # in a batch, whose mean then is known to a quarter of a deviation
 _FORWARDS = 8  # of a model that was loaded for its evaluation, which may come once
 _KEPT = 64  # batches that are remembered, so that the last epoch is what is compared
@@ -60,7 +62,9 @@ class TrainAndEvalInputsDiffer(Detector):
 
     ## When it stays silent
     Augmentation and other moderate differences, forward passes that are not judged (sampling, acting), predictions that are
-    converted back to raw units together with their targets, and differences that do no harm.
+    converted back to raw units together with their targets, and differences that do no harm. In a script that reads no data, where the targets
+    of the evaluation lie elsewhere as well, and those of the training are neither standardised nor between 0 and 1: it asks how far the model
+    extrapolates.
     """
 
     card = Card(
@@ -75,7 +79,7 @@ class TrainAndEvalInputsDiffer(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    uses = (Models,)
+    uses = (Models, Stored)
     listens = (Forward, LossCall, StateLoaded, EvaluationEnded, RunEnded)
 
     def __init__(self) -> None:
@@ -131,7 +135,7 @@ class TrainAndEvalInputsDiffer(Detector):
         if given is None or known is None or event.generator or len(known.means) < 2:
             return
         difference = differs(known, given)
-        if not difference or self._harmless():
+        if not difference or self._harmless() or self._asks_beyond():
             self._seen.pop(event.model, None)
             return
         self._seen[event.model] = self._seen.get(event.model, 0) + 1
@@ -152,6 +156,19 @@ class TrainAndEvalInputsDiffer(Detector):
             train_std=std,
             eval_mean=other,
             eval_std=spread,
+        )
+
+    def _asks_beyond(self) -> bool:
+        """Whether the answers that are wanted lie elsewhere, too: how far does a model reach beyond what it was taught? Preprocessing of the
+        inputs leaves the targets as they are; prepared ones may be left raw by the evaluation."""
+        if self.fact(Stored).data:
+            return False
+        return any(
+            not grad
+            and (known := self._targets.get((fn, True))) is not None
+            and math.hypot(*known.pooled()) > _PREPARED
+            and bool(differs(known, given))
+            for (fn, grad), given in self._targets.items()
         )
 
     def _trained_as(self, model: int) -> Inputs | None:

@@ -4,6 +4,7 @@ from statistics import fmean
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.shared.adversarial import Players
 from premortem.detectors.shared.chance import Chance, Courses
 from premortem.detectors.shared.printed import columns
 from premortem.events import Event, LabelsWeighed, LogLine, RunEnded, Site
@@ -37,7 +38,8 @@ class UninformativeLabels(Detector):
 
     ## When it stays silent
     As long as anything in the inputs goes along with the labels, or the training loss falls below the level of guessing.
-    A difficult task that a few hundred pairs do not give away is only reported when the network finds nothing in it either.
+    A difficult task that a few hundred pairs do not give away is only reported when the network finds nothing in it either, and not where a
+    generator is trained to leave its judge with a guess.
     """
 
     card = Card(
@@ -47,7 +49,7 @@ class UninformativeLabels(Detector):
         Severity.WARNING,
         explains=("updates-too-small", "vanishing-gradients"),
     )
-    uses = (Courses,)
+    uses = (Courses, Players)
     listens = (LabelsWeighed, LogLine, RunEnded)
 
     def __init__(self) -> None:
@@ -81,7 +83,7 @@ class UninformativeLabels(Detector):
             return
         if again.agreed > again.by_chance + 0.2 * (1 - again.by_chance):
             return
-        for site, course in self.fact(Courses).trained.items():
+        for (site, _), course in self.fact(Courses).trained.items():
             level = course.level
             # What is learned all the same is no fault: a language with many next words, tasks that number their classes anew.
             if (
@@ -180,13 +182,17 @@ class UninformativeLabels(Detector):
         train = self._weighed.get(True)
         if self.over or train is None or train.pairs < _MANY_PAIRS or event.reason == "crashed":
             return
+        if self.fact(Players).pairs():
+            return  # a judge that is left with a guess is what its generator is trained for
         # A weak effect under much noise is not nothing, and looks alike from here.
         if train.information > _NOTHING_AT_ALL:
             return
-        for site, course in self.fact(Courses).trained.items():
+        for (site, _), course in self.fact(Courses).trained.items():
             level = course.level
             if level is None or course.values.count < _CALLS:
                 continue
+            if bool(course.chance.classes) is not bool(train.classes):
+                continue  # a loss of its own beside the one of these labels
             values = course.values.values
             ends = [len(values) * third // 3 for third in range(4)]
             best = min(fmean(values[first:last]) for first, last in pairwise(ends))
@@ -224,7 +230,7 @@ class UninformativeLabels(Detector):
         return False
 
     def _site(self) -> Site | None:
-        return next(iter(self.fact(Courses).trained), None)
+        return next((site for site, _ in self.fact(Courses).trained), None)
 
 
 def next_to_nothing(train: LabelsWeighed, other: LabelsWeighed | None) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import DIVERGING, Card, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.chance import Chance, Courses
+from premortem.detectors.shared.chance import Chance, Courses, Line
 from premortem.detectors.shared.loss_calls import REGRESSING
 from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
@@ -47,7 +47,7 @@ class UnscaledTargets(Detector):
 
     def __init__(self) -> None:
         # Of each loss, the last calls: mean of the targets, mean of the predictions, spread of the targets.
-        self._seen: dict[Site | None, deque[tuple[float, float, float]]] = {}
+        self._seen: dict[Line, deque[tuple[float, float, float]]] = {}
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
 
@@ -74,17 +74,17 @@ class UnscaledTargets(Detector):
         mean, target, spread = event.input_mean, event.target_mean, event.target_std
         if mean is None or target is None or spread is None or not math.isfinite(mean + target + spread):
             return
-        self._seen.setdefault(event.at, deque(maxlen=8)).append((target, mean, spread))
+        self._seen.setdefault((event.at, event.fn), deque(maxlen=8)).append((target, mean, spread))
 
-    def _targets(self, site: Site | None) -> Chance:
-        return self.fact(Courses).trained[site].chance
+    def _targets(self, line: Line) -> Chance:
+        return self.fact(Courses).trained[line].chance
 
     def _broke(self, event: Event) -> Findings:
-        for site, seen in self._seen.items():
+        for line, seen in self._seen.items():
             # A few samples that are far out leave most batches small: not the scale of the targets is wrong then.
             usual = median(math.hypot(target, spread) for target, _, spread in seen)
-            if min(usual, self._targets(site).size) > 2 * _LARGE:
-                yield self._compared_with(event, site, "and the training diverged", Severity.ERROR)
+            if min(usual, self._targets(line).size) > 2 * _LARGE:
+                yield self._compared_with(event, line, "and the training diverged", Severity.ERROR)
                 return
         for site, values in self._squares.items():
             first = values.values[0] if values.values else 0.0
@@ -95,14 +95,14 @@ class UnscaledTargets(Detector):
                 return
 
     def _judge(self, event: RunEnded) -> Findings:
-        for site, seen in self._seen.items():
-            if self._targets(site).size < _LARGE or self.fact(Courses).trained[site].values.count < _CALLS:
+        for line, seen in self._seen.items():
+            if self._targets(line).size < _LARGE or self.fact(Courses).trained[line].values.count < _CALLS:
                 continue
             target, output, spread = map(fmean, zip(*seen, strict=True))
             # All targets lie on one side, and the predictions have not come half-way to them.
             if abs(target) > spread and abs(output) < 0.5 * abs(target):
                 harm = f"and the predictions have only come to {output:.3g}"
-                yield self._compared_with(event, site, harm, Severity.WARNING)
+                yield self._compared_with(event, line, harm, Severity.WARNING)
                 return
         for site, values in self._squares.items():
             yield from self._written_out(event, site, values)
@@ -120,10 +120,10 @@ class UnscaledTargets(Detector):
             )
             yield self._found(event, site, what, Severity.WARNING, size=size, output=self._output)
 
-    def _compared_with(self, event: Event, site: Site | None, harm: str, severity: Severity) -> Finding:
-        size, mean = self._targets(site).size, self._targets(site).mean
+    def _compared_with(self, event: Event, line: Line, harm: str, severity: Severity) -> Finding:
+        size, mean = self._targets(line).size, self._targets(line).mean
         what = f"the targets are of size {size:.3g} (mean {mean:.3g}), {harm}"
-        return self._found(event, site, what, severity, size=size, mean=mean)
+        return self._found(event, line[0], what, severity, size=size, mean=mean)
 
     def _found(self, event: Event, at: Site | None, what: str, severity: Severity, **sizes: Any) -> Finding:
         return self.last_word(

@@ -23,7 +23,7 @@ class UpdatesTooSmall(Detector):
 
     ## When it stays silent
     Weights that were loaded or trained before (fine-tuning may be this gentle), warm-ups, runs of fewer than 100 steps, and any
-    run whose loss falls. Where a million such steps would not get anywhere, six of them are enough, whatever the loss does.
+    run whose loss falls; where the same line has built optimizers of which another one moves its weights (a search for the rate). Where a million such steps would not get anywhere, six of them are enough, whatever the loss does.
     """
 
     card = Card(
@@ -33,8 +33,11 @@ class UpdatesTooSmall(Detector):
     listens = (RunEnded,)
 
     def observe(self, event: RunEnded) -> Findings:
-        for key, motion in self.fact(Motions).of.items():
-            if not stands_still(motion):
+        motions, optimizers = self.fact(Motions).of, self.fact(Optimizers)
+        # Rates that a script tries, one after the other, begin where nothing moves.
+        moving = {optimizers.at(key) for key, each in motions.items() if each.audits and each.largest > SMALL}
+        for key, motion in motions.items():
+            if not stands_still(motion) or optimizers.at(key) in moving - {None}:
                 continue
             together = motion.steps * motion.largest
             at_most = f"{together:.1%}" if together >= 0.001 else f"{together:.1e} of their size"

@@ -1,6 +1,7 @@
 """The experiments on a model: which input is changed how, and which outputs must stay as they are."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -218,10 +219,32 @@ def without_effect(
 
 
 def demanded(module: nn.Module, ignored: tuple[str, ...]) -> tuple[str, ...]:
-    """Of these inputs, those that `forward` cannot do without, in a model that never asks whether it is in training."""
+    """Of these inputs, those that `forward` cannot do without, in a model that never asks whether it is in training; and that it need not
+    take because the other models of the script do. Where nothing that it is given has an effect, none of them is left out: its weights
+    make all answers the same."""
     kinds = {kind for part in module.modules() for kind in type(part).__mro__}
     own = [f for kind in kinds for f in vars(kind).values() if inspect.isfunction(f)]
     if any("training" in f.__code__.co_names for f in own if code_kind(f.__code__.co_filename) == 0):
         return ()
     known = inspect.signature(module.forward).parameters
-    return tuple(n for n in ignored if n in known and known[n].default is inspect.Parameter.empty)
+    if is_an_interface(type(module), kinds):
+        return ()
+    needed = [name for name, each in known.items() if each.default is inspect.Parameter.empty]
+    left_out = tuple(name for name in ignored if name in needed)
+    return left_out if len(left_out) < len(needed) else ()
+
+
+def is_an_interface(model: type, inside: set[type]) -> bool:
+    """Whether another model beside this one, and no part of it, has a `forward` with the same arguments: one loop calls both, and a
+    baseline may leave out what the others look at."""
+    own = tuple(inspect.signature(model.forward).parameters)  # type: ignore[attr-defined]
+    if len(own) <= 2:  # itself and what it judges
+        return False
+    return any(
+        isinstance(other, type)
+        and issubclass(other, nn.Module)
+        and other not in inside
+        and "forward" in vars(other)
+        and tuple(inspect.signature(other.forward).parameters) == own
+        for other in vars(sys.modules.get(model.__module__, sys)).values()
+    )

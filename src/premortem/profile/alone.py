@@ -40,6 +40,7 @@ _TWICE_AS_FAR = 2.0  # times the distance of the next value: nothing lies betwee
 _REPEATED = 3  # rows
 _SHARE = 0.002  # of the rows
 _VARIED = 12  # different values of the rest: a flag has no placeholder
+_FLAG = 2  # different values
 _STEPS = 5, 24  # of a ladder of values
 _LADDER = 2.0  # times the usual step of it, at most
 _BEYOND = 2.0  # times the range of a series or a picture: its own extremes lie at the ends of that range
@@ -325,9 +326,20 @@ def constants(profile: Profile) -> list[Column]:
     dead = [c for c in profile.columns if c.counted >= ENOUGH and c.low == c.high]
     # 0 and 1 are written on purpose: a place that is kept free, a constant term, a flag that nothing has yet. Among
     # standardised columns 0 is what is left of any constant.
-    standard = all(abs(c.mean) < 0.3 and 0.7 < c.spread < 1.4 for c in profile.columns if c not in dead)
+    standard = all(is_standard(c) for c in profile.columns if c not in dead)
     odd = [c for c in dead if c.low != 1.0 and (c.low != 0.0 or standard)]
     return odd if odd and len(dead) <= max(1, len(profile.columns) // 5) and len(alive) >= 2 else []
+
+
+def is_standard(column: Column) -> bool:
+    return abs(column.mean) < 0.3 and 0.7 < column.spread < 1.4
+
+
+def is_what_is_left(constant: Column, profile: Profile) -> bool:
+    """Of a constant that was standardised together with the other columns: flags beside them need not be. The mean of equal numbers
+    is off by what rounding leaves, their deviation is about that large, and often something is added to it."""
+    others = [c for c in profile.columns if c.low != c.high and c.distinct > _FLAG]
+    return constant.low == 0.0 or (abs(constant.low) <= 1.0 and all(is_standard(c) for c in others))
 
 
 def collapsed(profile: Profile) -> Column | None:

@@ -28,6 +28,7 @@ _NEAR = 0.4  # of the distance between the quartiles: so far may each of them be
 _OF_A_GROUP = 10  # rows on average, at least
 _FEWEST_NOISY = 4  # columns that say how much noise there is
 _ERRORS = 4.0  # standard errors of a mean; of a median they are 1.25 times as large
+_PREPARED = 1.5  # standardised targets are of size 1
 _ENDS = 20.0  # times as large as the largest number of the other
 
 
@@ -170,6 +171,18 @@ def converted(trained: Column, judged: Column) -> bool:
             for there, here in zip(judged.quantiles[2:5], trained.quantiles[2:5], strict=True)
         )
         for log in logs
+    )
+
+
+def asks_beyond(trained: Profile, judged: Profile) -> bool:
+    """Whether the targets have gone elsewhere, too, and those that were trained on are not prepared, so that the evaluation has nothing of
+    theirs to undo."""
+    known, asked = trained.target, judged.target
+    return (
+        known is not None
+        and asked is not None
+        and math.hypot(known.mean, known.spread) > _PREPARED
+        and bool(differs(known, asked, SHIFTED, RESCALED))
     )
 
 

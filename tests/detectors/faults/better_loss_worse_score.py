@@ -49,6 +49,7 @@ HEALTHY: list[list[Event]] = [
     run(FALLS, RISES),
     run(RISES, FALLS),  # it diverges: another matter
     run(FALLS, FALLS, label="val_acc"),  # it overfits
+    run(FALLS, FALLS, label="intrinsic reward"),  # the world becomes known
     run(FALLS, FALLS, optimizers=2),
     run(FALLS, FALLS, second="d_loss"),
     run(FALLS, [0.5, 0.49, 0.5, 0.48, 0.5, 0.47, 0.49, 0.48, 0.47]),

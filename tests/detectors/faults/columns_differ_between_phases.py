@@ -52,7 +52,16 @@ def masks(number, white, seed):
 
 MASKS = beside(masks(400, 1, 1), masks(200, 255, 2), WANTED, kind="channels")
 GROWING = [(at / 100, *row[1:]) for at, row in enumerate(rows(500))]
+
+
+def straight(number, seed, wide):
+    """A straight line, over inputs so wide."""
+    made = [tuple(wide * value for value in row) for row in rows(number, seed, start=(0.0,) * 4)]
+    return sample(made, [3.0 * row[0] for row in made], classes=False)
+
+
 HEALTHY = [
+    run(straight(400, 1, 1.0), straight(200, 2, 9.0)),  # an extrapolation
     run(TRAIN, sample(rows(200, 4))),
     run(TRAIN, sample(rows(200, 4, start=(0.6, 3.0, -2.0, 10.0)))),
     run(sample(GROWING[:400]), sample(GROWING[400:])),

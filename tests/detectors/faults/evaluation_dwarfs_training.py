@@ -27,7 +27,10 @@ def _of_another_model(event):
 
 
 MANY_MODELS = several_models()
+# Both are of few different rows, of which the training has many more.
+ALIKE = rows(40)
 HEALTHY = [
+    run(sample(ALIKE * 30), sample((ALIKE * 10)[:300]), total=2000),
     run(sample(rows(400) * 4), sample(rows(100, 3))),
     run(sample(FEW), sample(rows(100, 3))),
     run(sample(rows(32)), sample(rows(400, 3))),  # the first pass is not over

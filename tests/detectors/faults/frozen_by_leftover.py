@@ -70,6 +70,28 @@ def phases(*, apart=True, woken=False):
     return play.end()
 
 
+def in_turn(*, always=False):
+    """Of four blocks that are not loaded two are trained, others after some steps; `always`: the same ones to the end."""
+    play = Rehearsal()
+    names = ["stem", "blocks.0", "blocks.1", "blocks.2", "blocks.3", "head"]
+    play.model(*(f"{name}.weight" for name in names))
+    play.optimizer(1, 2, 3, 4, 5, 6)
+    for step in range(40):
+        asleep = (2, 4) if always or step < 12 else (3, 5)
+        play.batch()
+        play.custody(
+            *(
+                cut_off(
+                    at, f"model.{name}.weight", trainable=False, ran=True, fresh=True, owners=(1,), numel=500
+                )
+                if at in asleep
+                else link(at, f"model.{name}.weight")
+                for at, name in enumerate(names, 1)
+            )
+        )
+    return play.end()
+
+
 EVENTS = [*run(), *misspelt(frozen=True)]
 HEALTHY = [
     run(head={"loaded": True}, body={"loaded": True}),
@@ -82,4 +104,5 @@ HEALTHY = [
     later(ran=False),  # it is not their turn yet
     phases(apart=False),  # all parameters were handed over, as is usual
     phases(woken=True),
+    in_turn(),
 ]

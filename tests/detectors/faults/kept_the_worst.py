@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
 
 AT = Site("train.py", 40, "main")
@@ -69,7 +71,24 @@ def resting(events: list[Event]) -> list[Event]:
 
 
 RESTING = resting(EVENTS)
+
+
+def beside(events: list[Event], label: str, values: list[float]) -> list[Event]:
+    """With one more number on each line."""
+    more = iter(values)
+    return [
+        replace(each, template=f"{each.template} {label} #", values=(*each.values, (label, str(v), v)))
+        if isinstance(each, LogLine) and (v := next(more)) is not None
+        else each
+        for each in events
+    ]
+
+
+RISING = [0.5, 0.6, 0.65, 0.7, 0.72, 0.73, 0.74, 0.75]
+WITH_A_SCORE_OF_THE_TRAINING = beside(beside(OVER_A_BETTER_ONE, "val_f1", OVERFITS[::-1]), "f1", RISING)
 HEALTHY: list[list[Event]] = [
+    run([0.8, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [True] * 8, label="val_acc"),  # the last of equal ones
+    beside(OVER_A_BETTER_ONE, "f1", RISING),
     resting(run(RISES_LATER, records(RISES_LATER, -1))),
     resting(run(FALLING, records(FALLING, -1))),
     run(FALLING, records(FALLING, -1)),

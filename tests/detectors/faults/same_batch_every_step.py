@@ -61,7 +61,19 @@ EVENTS: list[Event] = [LOADER, *steps(12, drawn=True)]
 
 STREAM = replace(LOADER, samples=None, batches=None)
 
+
+def episodes(many: int) -> Iterator[Event]:
+    """A policy is called for each state of an episode; once it has learned its task, they are the same in each."""
+    for step in range(many):
+        states = [7, 8, 10 + step % 3] if step < many // 2 else [7, 8, 9]
+        for at, state in enumerate(states):
+            yield replace(FORWARD, step=step, number=step * 3 + at + 1, fingerprint=state, window=True)
+        yield Backward(step=step, value=1.0)
+        yield OptimizerStep(step=step + 1, optimizer=1, kind="SGD", lrs=(0.1,))
+
+
 HEALTHY: list[list[Event]] = [
+    [*episodes(200)],
     [STREAM, *steps(100, drawn=True, left=False)],  # a stream of one batch
     [STREAM, *steps(100, drawn=True)],
     [*steps(100, same_object=True)],  # an overfitting check on one batch

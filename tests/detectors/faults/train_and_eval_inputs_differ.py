@@ -6,6 +6,7 @@ ONE = (0.0, 1.0)
 
 def run(
     *,
+    taught=ONE,
     inputs=ONE,
     targets=ONE,
     outputs=(0.0, 0.9),
@@ -15,7 +16,7 @@ def run(
     lows=(-2.0, None),
     bursts=1.0,
 ):
-    """Trained on inputs and targets of mean 0 and deviation 1; the arguments are those of the evaluations."""
+    """Trained on inputs of mean 0 and deviation 1 and on targets as `taught`; the other arguments are those of the evaluations."""
     play = Rehearsal()
     play.optimizer(1, 2)
     for number in range(1, rounds + 1):
@@ -23,7 +24,8 @@ def run(
             play.zero()
             width = bursts if at else 1.0  # of batches with a rare sample in them
             play.forward(input_mean=0.0, input_std=width, input_min=lows[0], samples=samples)
-            play.loss(0.5, fn="mse_loss", target_mean=0.0, target_std=1.0, input_mean=0.0, input_std=0.9)
+            shown = {"input_mean": taught[0], "input_std": 0.9 * taught[1]}
+            play.loss(0.5, fn="mse_loss", target_mean=taught[0], target_std=taught[1], **shown)
             play.backward()
             play.stepped()
         away = {"grad": False, "training": False}
@@ -94,7 +96,9 @@ RESTORED = restored()
 RAW_TARGETS = run(targets=(300.0, 80.0), loss=9e4)
 NOT_NORMALISED = run(inputs=(0.45, 0.25), lows=(-2.0, 0.0))
 LITTLE_SPREAD = run(inputs=(0.47, 0.06))
+BOTH_RAW = run(inputs=(120.0, 60.0), targets=(40.0, 20.0), outputs=(20.0, 9.0))  # targets were standardised
 HEALTHY = [
+    run(inputs=(12.0, 1.0), taught=(2.0, 3.0), targets=(40.0, 3.0), outputs=(20.0, 3.0)),  # an extrapolation
     run(bursts=17.0),  # one batch in four is as those of the evaluation
     restored(inputs=ONE),
     restored(loaded=False),  # another model of the same kind

@@ -4,13 +4,21 @@ from tests.detectors.rehearsal import Rehearsal
 CLASSES = {0.0: 8, 1.0: 8, 2.0: 8, 3.0: 8}
 
 
-def run(*, steps=12, level=1.39, fall=0.0, weighed=(), accuracies=()):
+def run(*, steps=12, level=1.39, fall=0.0, weighed=(), accuracies=(), beside=False, judge=False):
     play = Rehearsal()
+    if judge:  # model 1 is shown data and what model 2 makes
+        play.model("0.weight", "2.weight", key=1)
+        play.model("0.weight", key=2, first=3)
+        play.optimizer(3, key=2)
     play.optimizer(1, 2)
     for step in range(steps):
         play.zero()
         play.forward()
+        if judge:
+            play.forward(source=2)
         play.loss(level - fall * step / steps, classes=CLASSES)
+        if beside:  # on the same line, what a teacher thinks of other samples
+            play.loss(1.5, fn="mse_loss", target_mean=0.5, target_std=0.1)
         play.backward()
         play.stepped()
         if step == 9:
@@ -58,7 +66,9 @@ HEALTHY = [
     ),  # little to find in training either
     run(weighed=[{**PLENTY, "information": 70.0}, {**EVALUATION, "information": 0.4, "pairs": 80}]),
     run(steps=160, weighed=[PLENTY]),
+    run(steps=160, weighed=[NOTHING], judge=True),
     run(steps=160, fall=1.2, weighed=[NOTHING]),  # the network finds what a few pairs do not show
+    run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.4, 0.6, 0.7, 0.8), beside=True),
     run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.4, 0.6, 0.7, 0.8)),
     run(weighed=[{**NOTHING, "pairs": 100}, EVALUATION]),
     run(weighed=[{**SHIFTED, "shifted_information": 4.0}]),

@@ -192,6 +192,20 @@ def test_a_group_that_is_a_label_may_be_in_both_splits(world, rng, name):
     assert not found(world, "PM725", script)
 
 
+@pytest.mark.parametrize("sorted_by_label", [True, False])
+@pytest.mark.parametrize("measures", [True, False])
+def test_what_a_column_measures_is_no_group(world, rng, measures, sorted_by_label):
+    """Distances, of which the tariff is a function; or numbers of persons, with the sick ones first."""
+    own = np.arange(60)[:, None] * [1, 2, 3, 4] if measures else rng.normal(0, 9, (60, 4))
+    kind = np.arange(60) // 20 if sorted_by_label or measures else rng.permutation(60) % 3
+    for split, count in (("train", 900), ("test", 300)):
+        which = rng.integers(0, 60, count)
+        x = (own[which] + rng.normal(0, 0.2, (count, 4))).round(3)
+        columns = {"key": which + 1} | {f"x{at}": x[:, at] for at in range(4)}
+        table(world / f"{split}.csv", columns | {"label": [f"kind {k}" for k in kind[which]]})
+    assert bool(found(world, "PM725", "y = row['label']")) is not measures
+
+
 @pytest.mark.parametrize("by_time", [True, False])
 def test_persons_that_are_split_by_time_are_meant_to_come_again(world, rng, by_time):
     days = [str(np.datetime64("2023-01-01") + at) for at in range(90)]

@@ -51,13 +51,16 @@ class Chance:
         return math.sqrt(self.square)
 
 
-class Course:
-    """The loss of one line, next to what guessing would score."""
+Line = tuple[Site | None, str]  # where a loss is computed, and which: a line may have the sum of two
 
-    def __init__(self) -> None:
+
+class Course:
+    """A loss of one line, next to what guessing would score."""
+
+    def __init__(self, fn: str) -> None:
         self.values = Series()
         self.chance = Chance()
-        self.fn = ""
+        self.fn = fn
 
     @property
     def level(self) -> float | None:
@@ -70,13 +73,13 @@ class Courses(Fact):
     LISTENS = (LossCall,)
 
     def __init__(self) -> None:
-        self.trained: dict[Site | None, Course] = {}
-        self.judged: dict[Site | None, Course] = {}  # without gradients
+        self.trained: dict[Line, Course] = {}
+        self.judged: dict[Line, Course] = {}  # without gradients
 
     def observe(self, event: Event) -> None:
         if isinstance(event, LossCall):
-            course = (self.trained if event.grad else self.judged).setdefault(event.at, Course())
-            course.fn = event.fn
+            courses = self.trained if event.grad else self.judged
+            course = courses.setdefault((event.at, event.fn), Course(event.fn))
             if event.value is not None and math.isfinite(event.value):
                 course.values.add(event.value)
             course.chance.add(event)

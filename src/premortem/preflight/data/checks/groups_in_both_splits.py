@@ -21,7 +21,8 @@ class GroupsInBothSplits(Check):
     ## When it stays silent
     Where the label differs within groups (ratings of one user, hours of one station); where rows of one group are no more alike than
     others; where less than half of the judged rows are of groups that are trained on. Unless the label is called so, or the script predicts
-    it; where the column is a code of the label or a finer one (class, species, brand); where all that is judged is later than what is trained
+    it; where the column is a code of the label or a finer one (class, species, brand); where it measures something (an age, a distance): rows
+    of other groups are then alike, too, where their numbers are near; where all that is judged is later than what is trained
     on; and, where nothing is measured, unless the column says whose rows they are (patient, subject, speaker, scene).
     """
 

@@ -19,6 +19,8 @@ _ASKED = 300  # judged rows whose nearest row is looked for,
 _KNOWN = 3000  # ... among so many trained ones
 _NEAREST = 0.3  # of them have it in their own group,
 _CHANCE = 10.0  # ... and so many times as many as by chance
+_FEW_GROUPS = 2  # of one label, of which none is far from another
+_NEARBY = 0.5  # times as far in the order of the numbers as groups of the same label are from each other
 _KINDS = frozenset(
     "class classes category label labels target y type kind species genus breed family brand make model product code topic intent tag word "
     "fine coarse sub subclass subcategory answer outcome diagnosis disease finding grade".split()
@@ -224,6 +226,39 @@ def own_group(
     right = float(
         np.mean([groups[at] == of[row] for at, row in zip(far.argmin(1).tolist(), chosen, strict=True)])
     )
+    if is_a_quantity(groups, far, [of[row] for row in chosen], one_label(each, label, known)):
+        return 0.0
     counts = Counter(groups)
     chance = float(np.mean([counts[of[row]] / len(groups) for row in chosen]))
     return right if right >= _CHANCE * chance else 0.0
+
+
+def one_label(each: Parts, label: str, known: Sequence[str]) -> dict[str, str]:
+    """The label of each group that is trained on."""
+    cells = each.one.cells[label]
+    return {group: cells[at] for group, at in zip(known, each.trained, strict=True)}
+
+
+def is_a_quantity(groups: Sequence[str], far: Any, asked: Sequence[str], labels: dict[str, str]) -> bool:
+    """Whether the column measures something, as a distance or an age does, of which the label may well be a function: the nearest row of
+    another group has a number nearby. Numbers of persons say nothing about how alike these are, beyond that sick ones may come first."""
+    import numpy as np
+
+    values = numbers_in(list(dict.fromkeys(groups)))
+    if values is None:
+        return False
+    number = dict(zip(dict.fromkeys(groups), values, strict=True))
+    order = {group: at for at, group in enumerate(sorted(number, key=number.__getitem__))}
+    names = np.array(groups)
+    apart, chance = [], []
+    for own, distances in zip(asked, far, strict=True):
+        if own not in order:
+            continue
+        others = names != own
+        nearest = names[others][distances[others].argmin()]
+        alike = [order[group] for group in order if group != own and labels[group] == labels[own]]
+        # Compared within one label, where the nearest row has it.
+        if labels[nearest] == labels[own] and len(alike) > _FEW_GROUPS:
+            apart.append(abs(order[nearest] - order[own]))
+            chance.append(float(np.mean([abs(at - order[own]) for at in alike])))
+    return len(apart) >= _GROUPS and float(np.mean(apart)) < _NEARBY * float(np.mean(chance))
