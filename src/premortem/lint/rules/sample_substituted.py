@@ -5,7 +5,7 @@ from premortem.lint.handlers import computed_by, gives_up, held_name, logs, stat
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import calls_in, is_model, names_in
+from premortem.lint.training import calls_in, is_layer, is_model, names_in
 from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
@@ -144,20 +144,9 @@ def _makes_tensors(source: Source, value: ast.expr) -> bool:
             or _ENCODES.search(last_name(node))
             or source.names.all_in(node.func, _READERS)
             or any(name.startswith("torch.") for name in source.names.of(node.func))
-            or _is_layer(source, node)
+            or is_layer(source, node)
         )
         for node in (value, *source.within(value))
-    )
-
-
-def _is_layer(source: Source, call: ast.Call) -> bool:
-    """`self.head(x)` in a module, where `head` is not one of its methods."""
-    owner = source.class_of(call)
-    return (
-        owner is not None
-        and owner.name in source.module_classes
-        and dotted(receiver(call)) == "self"
-        and dotted(call.func) in source.assignments
     )
 
 
