@@ -22,7 +22,7 @@ FP16 = "fp16"
 OUTPUT = "output:"
 IMPORT = "import>"
 LOADS = "loads:"
-# What decides whether a sampler is told the epoch: a loop over epochs, a backward pass, `set_epoch`, a framework that calls it.
+# What decides whether a sampler hears of the epoch: a loop over epochs, a backward pass, `set_epoch`, a framework that calls it.
 SET_EPOCH = "set_epoch"
 EPOCHS = "epochs"
 

@@ -66,7 +66,7 @@ def losses_of(source: Source, block: ast.Try) -> set[str]:
 
 
 def takes_apart(source: Source, block: ast.Try) -> bool:
-    """Whether the `try` reads text that somebody else wrote: an answer that cannot be read is a wrong one."""
+    """Whether the `try` reads text that a model or a service wrote: an answer that cannot be read is a wrong one."""
     return any(
         isinstance(node, ast.Call) and (last_name(node) in _TAKES_APART or "parse" in last_name(node).lower())
         for statement in block.body

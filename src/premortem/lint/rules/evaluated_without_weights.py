@@ -16,8 +16,8 @@ class EvaluatedWithoutWeights(Rule):
     """A model whose checkpoint is not there is evaluated all the same, with random weights.
 
     ## Why it matters
-    A wrong path costs one line in the log, and what follows looks like a result: predictions, scores, a demo. Nobody can
-    tell that they come from a model that has learned nothing.
+    A wrong path costs one line in the log, and what follows looks like a result: predictions, scores, a demo. Nothing in
+    them shows that the model behind them has learned nothing.
 
     ## Usual causes
     - the branch was written while there was no checkpoint yet, to try the rest of the script
