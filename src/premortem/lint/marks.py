@@ -65,11 +65,11 @@ def more_marks(source: Source) -> Iterator[str]:
         yield "yaml:typed"
     if b"LightningCLI" in data:
         yield "yaml:jsonargparse"
-    if b"set_epoch" in data or any(source.names.imports(package) for package in SETS_EPOCH):
+    if b"set_epoch" in data:
         yield SET_EPOCH
     if b".backward(" in data or b".backward)" in data:
         yield "backward"
-    if b"poch" in data and any(is_epochs(source, loop) for loop in source.loops):
+    if (b"epoch" in data or b"Epoch" in data) and any(is_epochs(source, loop) for loop in source.loops):
         yield EPOCHS
     if b"add_implicit_resolver" in data:
         yield "yaml:resolver"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from premortem.lint.datasets import INDEXED
 from premortem.lint.imports import can_mean, means, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
-from premortem.lint.marks import EPOCHS, IMPORT, LOADS, OUTPUT, SET_EPOCH
+from premortem.lint.marks import EPOCHS, IMPORT, LOADS, OUTPUT, SET_EPOCH, SETS_EPOCH
 from premortem.lint.meters import KEEPS
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
@@ -65,7 +65,9 @@ class Facts:
     def never_tells_the_epoch(self) -> bool:
         """The project trains over epochs, and neither it nor a framework it uses calls `set_epoch`."""
         marks = self._joined.marks
-        return {"backward", EPOCHS} <= marks and SET_EPOCH not in marks
+        if not {"backward", EPOCHS} <= marks or SET_EPOCH in marks:
+            return False
+        return not any(name.partition(".")[0] in SETS_EPOCH for _file, _folder, name in self._imports)
 
     @property
     def yaml_loaders(self) -> frozenset[str]:

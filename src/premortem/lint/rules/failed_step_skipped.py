@@ -35,7 +35,8 @@ class FailedStepSkipped(Rule):
     triggers = (b"backward", b"training_step", b".eval(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        yield from self._in_hooks(source)
+        if b"training_step" in source.data:
+            yield from self._in_hooks(source)
         yield from self._in_evaluations(source)
         backwards = source.calls.get("backward", ())
         if not backwards or not source.tries or not source.names.imports("torch"):
@@ -86,9 +87,11 @@ class FailedStepSkipped(Rule):
 
     def _in_evaluations(self, source: Source) -> Iterator[Diagnostic]:
         """A batch that fails is left out of a mean over a loader."""
-        for block in source.tries if source.names.imports("torch") else ():
+        for block in source.tries if source.calls.get("eval") else ():
             loop = next(iter(source.loops_around(block)), None)
             if not isinstance(loop, ast.For) or not is_loader(source, loop.iter) or is_test(source, block):
+                continue
+            if not source.names.imports("torch"):
                 continue
             scope = source.scope(block)
             if calls_in(source, scope, "backward") or not calls_in(source, scope, "eval"):
