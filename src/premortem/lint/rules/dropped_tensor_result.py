@@ -129,6 +129,8 @@ class DroppedTensorResult(Rule):
         name = dotted(target)
         # The value of an expression, or of a call before: `(x + y).to(device)`, `x.float().clamp(0, 1)`.
         if isinstance(target, (ast.BinOp, ast.UnaryOp, ast.Call)):
+            if _changes_something(source, target):
+                return False  # `x.scatter_(1, i, 1).float()` is there for what it does to `x`
             chained = method in TENSORS_ONLY and _is_chain(source, target)
             return chained or is_surely_tensor(source, target)
         # Any other `x[0].to()` has no name to find evidence for; an imported name is a module or a function.
@@ -222,6 +224,13 @@ class DroppedTensorResult(Rule):
                 if any(word in name for name in used for word in TRIALS):
                     return True
         return False
+
+
+def _changes_something(source: Source, target: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and last_name(node).endswith("_")
+        for node in (target, *source.within(target))
+    )
 
 
 def _is_chain(source: Source, target: ast.expr) -> bool:

@@ -11,3 +11,10 @@ def f(model, net, loader, page):
     for a in loader:
         torch.nn.Linear(3, 3).to("cuda")
         model.load(a).float()
+
+
+def one_hot(y, classes):
+    hot = torch.zeros(len(y), classes)
+    hot.scatter_(1, y, 1).float()
+    hot.clamp_(0, 1).unsqueeze(0)
+    return hot
