@@ -1,7 +1,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from premortem.lint.handlers import gives_up, hides_runtime_errors, is_logging, statements
+from premortem.lint.handlers import gives_up, hides_runtime_errors, is_logging, names_metric, statements
 from premortem.lint.measured import is_averaged
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_loader, is_model, is_test
@@ -86,18 +86,20 @@ class FailedStepSkipped(Rule):
                         yield self.report(source, one, MESSAGE, remedy=REMEDY)
 
     def _in_evaluations(self, source: Source) -> Iterator[Diagnostic]:
-        """A batch that fails is left out of a mean over a loader."""
+        """A batch that fails is left out of a mean over a loader, or a sample out of the mean of what a model is measured by."""
         for block in source.tries if source.calls.get("eval") else ():
             loop = next(iter(source.loops_around(block)), None)
-            if not isinstance(loop, ast.For) or not is_loader(source, loop.iter) or is_test(source, block):
-                continue
-            if not source.names.imports("torch"):
+            if not isinstance(loop, ast.For) or is_test(source, block) or not source.names.imports("torch"):
                 continue
             scope = source.scope(block)
-            if calls_in(source, scope, "backward") or not calls_in(source, scope, "eval"):
+            if calls_in(source, scope, "backward"):
                 continue
-            runs = any(is_model(source, dotted(call.func)) for call in _tried(source, block))
-            if not runs or not any(is_averaged(source, scope, one) for one in _collected(source, block)):
+            calls = _tried(source, block)
+            batches = is_loader(source, loop.iter) and calls_in(source, scope, "eval")
+            runs = batches and any(is_model(source, dotted(call.func)) for call in calls)
+            if not (runs or any(_is_measured_by(source, call) for call in calls)) or not any(
+                is_averaged(source, scope, one) for one in _collected(source, block)
+            ):
                 continue
             for handler in block.handlers:
                 quiet = all(
@@ -112,7 +114,8 @@ class FailedStepSkipped(Rule):
                     yield self.report(
                         source,
                         handler,
-                        "a batch that fails for any reason is left out of this evaluation: the mean is of the others",
+                        f"a {'batch' if runs else 'sample'} that fails for any reason is left out of this evaluation: the "
+                        "mean is of the others",
                         remedy="Let it fail, or count what was left out and say so beside the result.",
                     )
 
@@ -137,6 +140,12 @@ class FailedStepSkipped(Rule):
 
 def _tried(source: Source, block: ast.Try) -> list[ast.Call]:
     return [node for one in block.body for node in (one, *source.within(one)) if isinstance(node, ast.Call)]
+
+
+def _is_measured_by(source: Source, call: ast.Call) -> bool:
+    """`perplexity(model, text)`: a function that is called after a measurement, and is given a model."""
+    named = names_metric(last_name(call)) and last_name(call) not in {"append", "extend"}
+    return named and any(is_model(source, dotted(one)) for one in call.args if dotted(one))
 
 
 def _collected(source: Source, block: ast.Try) -> set[str]:

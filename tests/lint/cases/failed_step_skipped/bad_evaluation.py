@@ -19,3 +19,20 @@ def evaluate(model, val_loader, criterion):
         except Exception:  # expect: PM506
             pass
     return sum(losses) / len(losses), total / count
+
+
+def perplexities(model, tokenizer, samples):
+    found = []
+    for sample in samples:
+        try:
+            found.append(compute_perplexity(model, tokenizer, sample))
+        except Exception as error:  # expect: PM506
+            print("left out", error)
+            continue
+    return sum(found) / len(found)
+
+
+def compute_perplexity(model, tokenizer, text):
+    model.eval()
+    with torch.no_grad():
+        return model(**tokenizer(text)).loss.exp().item()
