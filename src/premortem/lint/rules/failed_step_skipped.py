@@ -38,6 +38,7 @@ class FailedStepSkipped(Rule):
         if b"training_step" in source.data:
             yield from self._in_hooks(source)
         yield from self._in_evaluations(source)
+        yield from self._not_finite(source)
         backwards = source.calls.get("backward", ())
         if not backwards or not source.tries or not source.names.imports("torch"):
             return
@@ -119,6 +120,31 @@ class FailedStepSkipped(Rule):
                         remedy="Let it fail, or count what was left out and say so beside the result.",
                     )
 
+    def _not_finite(self, source: Source) -> Iterator[Diagnostic]:
+        """`if torch.isnan(loss): continue` in an evaluation: the mean is of the batches that went well."""
+        for call in source.calls_to("isnan", "isinf", "isfinite"):
+            branch = next((one for one in source.ancestors(call) if isinstance(one, ast.stmt)), None)
+            if not isinstance(branch, ast.If) or [type(one) for one in branch.body] != [ast.Continue]:
+                continue
+            loop = next(iter(source.loops_around(branch)), None)
+            scope = source.scope(branch)
+            if not isinstance(loop, ast.For) or not is_loader(source, loop.iter) or is_test(source, branch):
+                continue
+            if calls_in(source, scope, "backward") or not calls_in(source, scope, "eval"):
+                continue
+            looked_at = {dotted(one) for one in call.args} | {dotted(receiver(call))}
+            if not any(names_metric(name) for name in looked_at if name):
+                continue
+            totals = _collected(source, loop)
+            if any(is_averaged(source, scope, one) for one in totals) and source.names.imports("torch"):
+                yield self.report(
+                    source,
+                    branch,
+                    "a batch whose result is NaN or infinite is left out of this evaluation: the mean is of the others",
+                    remedy="Let the mean be NaN, or count what was left out and say so beside the result.",
+                )
+                return
+
     @staticmethod
     def _skip(
         source: Source, block: ast.Try, handler: ast.ExceptHandler, loop: Loop, backwards: list[ast.Call]
@@ -138,7 +164,7 @@ class FailedStepSkipped(Rule):
         return handler if tried and not leaves else None
 
 
-def _tried(source: Source, block: ast.Try) -> list[ast.Call]:
+def _tried(source: Source, block: ast.Try | ast.For) -> list[ast.Call]:
     return [node for one in block.body for node in (one, *source.within(one)) if isinstance(node, ast.Call)]
 
 
@@ -148,8 +174,8 @@ def _is_measured_by(source: Source, call: ast.Call) -> bool:
     return named and any(is_model(source, dotted(one)) for one in call.args if dotted(one))
 
 
-def _collected(source: Source, block: ast.Try) -> set[str]:
-    """The lists and totals to which a `try` adds."""
+def _collected(source: Source, block: ast.Try | ast.For) -> set[str]:
+    """The lists and totals to which a `try` or a loop adds."""
     found = {dotted(receiver(call)) for call in _tried(source, block) if last_name(call) == "append"}
     for one in block.body:
         for node in (one, *source.within(one)):

@@ -36,3 +36,16 @@ def compute_perplexity(model, tokenizer, text):
     model.eval()
     with torch.no_grad():
         return model(**tokenizer(text)).loss.exp().item()
+
+
+@torch.no_grad()
+def validate(model, val_loader, criterion):
+    model.eval()
+    total, valid = 0.0, 0
+    for x, y in val_loader:
+        loss = criterion(model(x), y)
+        if torch.isnan(loss) or torch.isinf(loss):  # expect: PM506
+            continue
+        total += loss.item()
+        valid += 1
+    return total / valid if valid else 0.0

@@ -34,3 +34,27 @@ def narrow(model, val_loader, criterion):
         except torch.cuda.OutOfMemoryError:
             continue
     return sum(losses) / len(losses)
+
+
+@torch.no_grad()
+def counted_and_shown(model, val_loader, criterion):
+    model.eval()
+    total, bad = 0.0, 0
+    for x, y in val_loader:
+        loss = criterion(model(x), y)
+        if torch.isnan(loss):
+            bad += 1
+            continue
+        total += loss.item()
+    return total / len(val_loader), bad
+
+
+@torch.no_grad()
+def missing_labels(model, val_loader, criterion):
+    model.eval()
+    total = 0.0
+    for x, y in val_loader:
+        if torch.isnan(y).all():
+            continue
+        total += criterion(model(x), y).item()
+    return total / len(val_loader)
