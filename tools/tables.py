@@ -583,6 +583,8 @@ EXAM = {
     "closed-8": "the closed half of the 44, at first sight after those repairs; then repaired on it too",
     "open-9": "the open half of 25 more, at first sight; one rule in preview was repaired on it afterwards",
     "closed-9": "the closed half of the 25, at first sight; nothing was repaired on it",
+    "open-10": "the open half of 41 more, at first sight; rules were repaired on it afterwards",
+    "closed-10": "the closed half of the 41, at first sight after those repairs; nothing was repaired on it",
 }
 
 

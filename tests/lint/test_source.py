@@ -291,3 +291,18 @@ def test_a_released_source_holds_nothing():
     _ = parsed.names, parsed.flow(parsed.tree)
     parsed.release()
     assert vars(parsed) == {}
+
+
+def test_except_without_parentheses_is_read_and_python_2_is_not():
+    newer = Source.read(
+        "new.py", b"try:\n    pass\nexcept ValueError, socket.Error, KeyError:\n    pass\nx = 1\n"
+    )
+    handler = newer.nodes(ast.Try)[0].handlers[0]
+    assert [getattr(one, "id", getattr(one, "attr", "")) for one in handler.type.elts] == [
+        "ValueError",
+        "Error",
+        "KeyError",
+    ]
+    assert handler.type.elts[0].col_offset == 7
+    with pytest.raises(Unreadable, match="Python 2"):
+        Source.read("old.py", b"try:\n    pass\nexcept IOError, e:\n    pass\n")

@@ -125,6 +125,10 @@ _CHARGES = (
     Charge("PM564", unseen="which weights were meant to be kept, nothing in the run says"),
     Charge("PM565", ("step-without-new-gradients",)),
     Charge("PM566", unseen="the run says itself that the first one failed, in the script's own words"),
+    Charge("PM567", ("term-without-a-graph",)),
+    Charge(
+        "PM568", unseen="whether weights were to come from a file that is missing, nothing in the run says"
+    ),
     Charge("PM561", unseen="which of two settings wins is the script's own code"),
     Charge("PM580", unseen=_OWN_ERROR),
     Charge("PM581", unseen=_OWN_ERROR),

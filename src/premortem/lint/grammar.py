@@ -2,7 +2,7 @@
 
 Every replacement has as many bytes and lines as what it replaces, so places stay true. Only what follows from the
 text alone is done: f-strings of Python 3.12 become plain strings, type parameters and `type` statements are blanked,
-so are the parts of templates (3.14).
+so are the parts of templates, and `except A, B:` gets its parentheses (3.14).
 """
 
 from premortem.lint.patterns import pattern
@@ -10,13 +10,19 @@ from premortem.lint.patterns import pattern
 _START = pattern(rb"(?i)(?<![\w])(?:f|rf|fr|t|rt|tr)(\"\"\"|'''|\"|')")
 _OTHER = pattern(rb"(?i)#[^\n]*|(?<![\w])(?:[bru]|br|rb)?(\"\"\"|'''|\"|')")
 _PARAMETERS = pattern(rb"(?m)^([ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+)(\[)")
+# Names of classes only: `except IOError, e:` is Python 2.
+_BARE_EXCEPT = pattern(
+    rb"(?m)^([ \t]*except\*?)[ \t]((?:\w+\.)*[A-Z]\w*(?:[ \t]*,[ \t]*(?:\w+\.)*[A-Z]\w*)*,)[ \t]((?:\w+\.)*[A-Z]\w*)([ \t]*:)"
+)
 _ALIAS = pattern(rb"(?m)^([ \t]*)type([ \t]+\w+[ \t]*(?:\[[^\]\n]*\])?[ \t]*=)")
 
 
 def older(data: bytes) -> tuple[bytes, tuple[int, int]] | None:
     """The same program for an older Python, and the version it was written for; None when nothing in it is newer."""
-    version = (3, 12)
     after = _without_type_parameters(data)
+    # As many bytes: the parentheses stand in the place of two spaces.
+    after, bare = _BARE_EXCEPT.subn(rb"\1(\2\3)\4", after)
+    version = (3, 14) if bare else (3, 12)
     found = _plain_strings(after)
     if found is not None:
         after, templates = found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from premortem import metric_words
 from premortem.lint.patterns import pattern
 from premortem.lint.training import names_in
-from premortem.lint.tree import caught, constant, last_name, parts, receiver
+from premortem.lint.tree import caught, constant, dotted, last_name, parts, receiver
 from premortem.lint.words_used import mentions
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ _LOOKUPS = frozenset(
 SHORT = 5  # statements
 
 # Names of numbers that say how good a model is.
-METRICS = (metric_words.METRICS | {"metric", "metrics"}) - frozenset(
+METRICS = (
+    metric_words.METRICS | {"metric", "metrics", "divergence", "correlation", "similarity"}
+) - frozenset(
     # In code these are as often something else: what was caught, a built-in, a type of numbers, a penalty.
     "err error errors map precision cost score hit correct l1 l2 ce kl".split()
 )
@@ -99,9 +101,12 @@ def names_metric(name: str) -> bool:
 
 
 def held_name(target: ast.expr) -> str:
+    """`loss` of `loss`, of `self.loss` and of `scores["loss"]`; `scores[name]` of itself."""
     if isinstance(target, ast.Subscript):
         key = constant(target.slice)
-        return key if isinstance(key, str) else ""
+        if isinstance(key, str):
+            return key
+        return ast.unparse(target) if dotted(target.value) and dotted(target.slice) else ""
     return last_name(target)
 
 
@@ -117,9 +122,16 @@ def _computes(source: Source, value: ast.expr) -> bool:
 
 
 def computed_by(
-    source: Source, block: ast.Try, computes: Callable[[Source, ast.expr], bool] = _computes
+    source: Source,
+    block: ast.Try,
+    computes: Callable[[Source, ast.expr], bool] = _computes,
+    *,
+    probing: bool = True,
 ) -> set[str]:
-    """Names that the `try` computes by calling something; "return" when it gives back what it computed."""
+    """Names that the `try` computes by calling something; "return" when it gives back what it computed.
+
+    `probing`: nothing counts in a short `try` that imports something, because it may only ask whether that is there.
+    """
     found: set[str] = set()
     for statement in block.body:
         for node in (statement, *source.within(statement, nested=False)):
@@ -138,7 +150,7 @@ def computed_by(
                 # Computed in the return itself, or before it: `return psnr.item()`.
                 if computes(source, node.value) or names_in(source, node.value) & found:
                     found.add("return")
-            elif isinstance(node, (ast.Import, ast.ImportFrom)) and _is_short(source, block):
+            elif probing and isinstance(node, (ast.Import, ast.ImportFrom)) and _is_short(source, block):
                 return set()  # the question is whether a package is there
     return found - {""}
 

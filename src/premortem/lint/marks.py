@@ -11,6 +11,7 @@ from premortem.lint.datasets import indexed
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
 from premortem.lint.patterns import pattern
+from premortem.lint.training import is_epochs
 from premortem.lint.tree import argument, constant
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ FP16 = "fp16"
 OUTPUT = "output:"
 IMPORT = "import>"
 LOADS = "loads:"
+# What decides whether a sampler hears of the epoch: a loop over epochs, a backward pass, `set_epoch`, a framework that calls it.
+SET_EPOCH = "set_epoch"
+EPOCHS = "epochs"
 
 _FP16_SETTINGS = {
     "fp16": (True,),
@@ -45,6 +49,10 @@ _CONVERTERS = {
 _TYPED = ("pydantic", "dacite", "confuse")
 
 
+# Frameworks that call `set_epoch` themselves.
+SETS_EPOCH = ("accelerate", "lightning", "pytorch_lightning", "composer", "ignite", "deepspeed", "ray")
+
+
 def more_marks(source: Source) -> Iterator[str]:
     """What this file says about precision, how settings are read, and what its models return."""
     data = source.data
@@ -57,6 +65,12 @@ def more_marks(source: Source) -> Iterator[str]:
         yield "yaml:typed"
     if b"LightningCLI" in data:
         yield "yaml:jsonargparse"
+    if b"set_epoch" in data:
+        yield SET_EPOCH
+    if b".backward(" in data or b".backward)" in data:
+        yield "backward"
+    if (b"epoch" in data or b"Epoch" in data) and any(is_epochs(source, loop) for loop in source.loops):
+        yield EPOCHS
     if b"add_implicit_resolver" in data:
         yield "yaml:resolver"
     yield from indexed(source)

@@ -84,6 +84,7 @@ def _of_newer(path: str, data: bytes, flags: int) -> ast.Module | None:
         return None
 
 
+NEWEST = (3, 14)  # what `grammar` writes out for older versions
 _PYTHON_2 = pattern(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
     r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
@@ -116,7 +117,8 @@ def _unreadable(error: SyntaxError) -> Unreadable:
                 sentence = f"this file looks like {version} (line {place[0]}); nothing in it was checked"
                 return Unreadable(sentence, *place, aside=True)
     merge = line.startswith(("<<<<<<<", "=======", ">>>>>>>"))
-    why = "has the marks of an unfinished merge" if merge else "is not valid Python"
+    newest = ".".join(map(str, max(NEWEST, sys.version_info[:2])))
+    why = "has the marks of an unfinished merge" if merge else f"is not valid Python, up to {newest}"
     return Unreadable(f"line {place[0]} of this file {why}; nothing in it was checked", *place)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from premortem.lint.datasets import INDEXED
 from premortem.lint.imports import can_mean, means, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
-from premortem.lint.marks import IMPORT, LOADS, OUTPUT
+from premortem.lint.marks import EPOCHS, IMPORT, LOADS, OUTPUT, SET_EPOCH, SETS_EPOCH
 from premortem.lint.meters import KEEPS
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
@@ -60,6 +60,14 @@ class Facts:
     def fp16(self) -> bool:
         """Some file uses fp16: `.half()`, autocast to float16 (CUDA's default), a GradScaler."""
         return "fp16" in self._joined.marks
+
+    @property
+    def never_tells_the_epoch(self) -> bool:
+        """The project trains over epochs, and neither it nor a framework it uses calls `set_epoch`."""
+        marks = self._joined.marks
+        if not {"backward", EPOCHS} <= marks or SET_EPOCH in marks:
+            return False
+        return not any(name.partition(".")[0] in SETS_EPOCH for _file, _folder, name in self._imports)
 
     @property
     def yaml_loaders(self) -> frozenset[str]:
@@ -241,6 +249,10 @@ class Facts:
             here = called - seen
             seen |= here
         return False
+
+    def knows(self, function: str) -> bool:
+        """Whether a file that the one that asks can reach has a function of this name that calls something."""
+        return function in self._calls
 
     @cached_property
     def _calls(self) -> dict[str, set[str]]:

@@ -41,6 +41,8 @@ _MODEL = pattern(
 )
 # Modules that are not models.
 _PART = pattern(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
+# Parts of a model that are run like the model itself.
+PARTS = pattern(r"^(?:forward\w*|features|(?:\w+_)?(?:encoder|decoder|backbone))$")
 _WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
 _ENGINES = pattern(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
 WITHOUT_GRAD = frozenset(("no_grad", "inference_mode"))
@@ -337,6 +339,24 @@ def _is_model(source: Source, name: str) -> bool:
     return any(last_name(value) in source.module_classes for value in made) and not _PART.search(
         name + " ".join(last_name(value) for value in made)
     )
+
+
+def is_layer(source: Source, call: ast.Call) -> bool:
+    """`self.head(x)` in a module, where `head` is not one of its methods."""
+    owner = source.class_of(call)
+    return (
+        owner is not None
+        and owner.name in source.module_classes
+        and dotted(receiver(call)) == "self"
+        and dotted(call.func) in source.assignments
+    )
+
+
+def is_learned_layer(source: Source, call: ast.Call) -> bool:
+    """A layer of a module that is called, and is no loss, metric or activation."""
+    name = dotted(call.func)
+    learned = MODULE in source.kinds.of(name) or PARTS.search(last_name(call)) is not None
+    return learned and not _PART.search(name) and is_layer(source, call)
 
 
 @once_per_file

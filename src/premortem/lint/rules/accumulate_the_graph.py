@@ -17,7 +17,7 @@ from premortem.lint.training import (
     is_test,
     without_grad,
 )
-from premortem.lint.tree import FUNCTIONS, Function, Loop, dotted, last_name, receiver
+from premortem.lint.tree import FUNCTIONS, Function, Loop, constant, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 # A value that came through one of these carries no graph.
@@ -63,18 +63,27 @@ class AccumulateTheGraph(Rule):
                 for name in (*_names(source, one.loss), *_parts(source, one))
             }
             trained |= {name for one, names in handed.items() if inside(source, one, loop) for name in names}
-            for statement in source.within(loop, nested=False) if trained else ():
-                if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
+            tables = _tables(source, _backwards_of(source).get(loop, []))
+            for statement in source.within(loop, nested=False) if trained or tables else ():
+                if not isinstance(statement, ast.stmt):
                     continue
-                for total, loss in _kept(source, project, statement, trained):
+                around = source.loops_around(statement)
+                kept = [*_kept(source, project, statement, trained)] if around[:1] == (loop,) else []
+                # The entries of a table are added up in a loop of their own.
+                if loop in around[:2]:
+                    kept += _kept_of_tables(source, statement, tables)
+                for total, loss in kept:
                     if self._grows(source, statement, loop, total, loss, here):
                         text = source.text(loss)
+                        # What a table gives where it has no such entry is a number.
+                        maybe = last_name(loss) == "get"
+                        number = f"float({text})" if maybe else f"{text}.item()"
                         yield self.report(
                             source,
                             statement,
                             f"`{total}` keeps the graph of `{text}` of every batch in memory",
-                            remedy=f"Write `{text}.item()`, or `.detach()` to avoid waiting for the device.",
-                            fix=Fix((source.insert_after(loss, ".detach()"),)),
+                            remedy=f"Write `{number}`, or `.detach()` to avoid waiting for the device.",
+                            fix=None if maybe else Fix((source.insert_after(loss, ".detach()"),)),
                         )
 
     @staticmethod
@@ -83,8 +92,8 @@ class AccumulateTheGraph(Rule):
     ) -> bool:
         if without_grad(source, statement) or any(total in _names(source, one.loss) for one in here):
             return False
-        while isinstance(loss, ast.Call):
-            loss = receiver(loss) or loss.func
+        while isinstance(loss, (ast.Call, ast.Subscript)):
+            loss = loss.value if isinstance(loss, ast.Subscript) else receiver(loss) or loss.func
         name = dotted(loss)
         scope = source.scope(statement)
         flow = source.flow(scope)
@@ -92,7 +101,8 @@ class AccumulateTheGraph(Rule):
         trained = {
             one.statement
             for backward in here
-            if name in {*_names(source, backward.loss), *_parts(source, backward)}
+            if name
+            in {*_names(source, backward.loss), *_parts(source, backward), *_tables(source, [backward])}
             and inside(source, backward.call, loop)
             for one in flow.definitions(backward.call, name)
         }
@@ -270,6 +280,76 @@ def _added(
             _loss_of(one, losses) is not None for one in (*call.args, *(k.value for k in call.keywords))
         ):
             yield from meters.kept(source, project, call)
+
+
+def _tables(source: Source, here: list[Backward]) -> dict[str, set[object]]:
+    """`parts`, with "total", of `loss = parts["total"]; loss.backward()`: the entry has a graph behind it."""
+    found: dict[str, set[object]] = {}
+    for backward in here:
+        entries = [backward.loss]
+        if backward.name:
+            made = source.flow(source.scope(backward.call)).definitions(backward.loss)
+            entries = [one.value for one in made if one.how == "assign" and one.value is not None]
+        for entry in entries:
+            if isinstance(entry, ast.Subscript) and isinstance(key := constant(entry.slice), str):
+                if table := dotted(entry.value):
+                    found.setdefault(table, set()).add(key)
+    return found
+
+
+def _kept_of_tables(
+    source: Source, statement: ast.stmt, tables: dict[str, set[object]]
+) -> Iterator[tuple[str, ast.expr]]:
+    """`totals[k] += parts[k]` and `totals[k] += parts.get(k, 0)`, where `k` goes through the key of the loss too."""
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.op, ast.Add):
+        return
+    value = statement.value
+    if isinstance(value, ast.Call) and last_name(value) == "get" and value.args:
+        table, key = dotted(receiver(value)), value.args[0]
+    elif isinstance(value, ast.Subscript):
+        table, key = dotted(value.value), value.slice
+    else:
+        return
+    keys = tables.get(table)
+    if keys is None:
+        return
+    held = statement.target.value if isinstance(statement.target, ast.Subscript) else statement.target
+    if constant(key) in keys or _goes_through(source, key, table, keys):
+        yield dotted(held), value
+
+
+def _goes_through(source: Source, key: ast.expr, table: str, keys: set[object]) -> bool:
+    """Whether a name is the variable of a loop over all keys of a table, or over keys of which one is among `keys`."""
+    if not isinstance(key, ast.Name):
+        return False
+    flow = source.flow(source.scope(key))
+    for one in flow.definitions(key):
+        if (
+            one.how != "for"
+            or not isinstance(one.statement, ast.For)
+            or dotted(one.statement.target) != key.id
+        ):
+            continue
+        over = one.statement.iter
+        if isinstance(over, ast.Call) and last_name(over) == "keys":
+            over = receiver(over) or over
+        if dotted(over) == table or keys & _keys_of(source, over):
+            return True
+    return False
+
+
+def _keys_of(source: Source, over: ast.expr) -> set[object]:
+    """The texts that a loop over this goes through, as far as the code shows them."""
+    found: set[object] = set()
+    for made in source.flow(source.scope(over)).origins(over):
+        if isinstance(made, (ast.DictComp, ast.ListComp, ast.SetComp)):
+            own = made.key if isinstance(made, ast.DictComp) else made.elt
+            if dotted(own) == dotted(made.generators[0].target) and not made.generators[0].ifs:
+                found |= _keys_of(source, made.generators[0].iter)
+        elif isinstance(made, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+            members = made.keys if isinstance(made, ast.Dict) else made.elts
+            found |= {constant(one) for one in members} - {None}
+    return found
 
 
 def _loss_of(value: ast.expr, losses: set[str]) -> ast.expr | None:

@@ -83,6 +83,14 @@ class DroppedTensorResult(Rule):
             if is_something_else(source, target) or not is_needed(source, statement, target):
                 continue
             text = source.text(target)
+            if not isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
+                yield self.report(
+                    source,
+                    call,
+                    f"`.{method}()` returns a new tensor, and nothing takes it: this line does nothing",
+                    remedy="Assign the result, or take the line out.",
+                )
+                continue
             yield self.report(
                 source,
                 call,
@@ -119,6 +127,12 @@ class DroppedTensorResult(Rule):
         if isinstance(target, ast.Subscript) and self._is_guarded(source, target):
             return True
         name = dotted(target)
+        # The value of an expression, or of a call before: `(x + y).to(device)`, `x.float().clamp(0, 1)`.
+        if isinstance(target, (ast.BinOp, ast.UnaryOp, ast.Call)):
+            if _changes_something(source, target):
+                return False  # `x.scatter_(1, i, 1).float()` is there for what it does to `x`
+            chained = method in TENSORS_ONLY and _is_chain(source, target)
+            return chained or is_surely_tensor(source, target)
         # Any other `x[0].to()` has no name to find evidence for; an imported name is a module or a function.
         if not name or any(not one.startswith(LOCAL) for one in source.names.of(target)):
             return False
@@ -210,3 +224,27 @@ class DroppedTensorResult(Rule):
                 if any(word in name for name in used for word in TRIALS):
                     return True
         return False
+
+
+def _changes_something(source: Source, target: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and last_name(node).endswith("_")
+        for node in (target, *source.within(target))
+    )
+
+
+def _is_chain(source: Source, target: ast.expr) -> bool:
+    """`x.float()`, `model(x)`, `a - b`: what has a method that only tensors have is one, if it begins at a value."""
+    while isinstance(target, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript)):
+        if isinstance(target, ast.Call):
+            target = target.func
+        elif isinstance(target, ast.BinOp):
+            target = target.left
+        elif isinstance(target, ast.UnaryOp):
+            target = target.operand
+        else:
+            target = target.value
+    found = source.names.of(target) if isinstance(target, ast.Name) else frozenset()
+    return isinstance(target, ast.Name) and all(
+        one == "torch" or one.startswith((LOCAL, "torch.")) for one in found
+    )

@@ -9,7 +9,7 @@ from premortem.lint.training import is_model
 from premortem.lint.tree import Loop, dotted, last_name, receiver
 
 # What comes out of these carries no graph.
-LOSSES = pattern(r"loss|criteri|entropy", re.IGNORECASE)
+LOSSES = pattern(r"loss|crit|entropy", re.IGNORECASE)
 NUMBERS = frozenset("item float int detach numpy tolist argmax max topk eq sum_item round".split())
 
 

@@ -8,9 +8,11 @@ from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.source import once_per_file
 from premortem.lint.training import (
+    PARTS,
     bound_in,
     calls_in,
     helpers,
+    is_learned_layer,
     is_loader,
     is_model,
     is_test,
@@ -50,8 +52,6 @@ GRADIENTS = pattern(
 SWITCHES = "no_grad inference_mode enable_grad set_grad_enabled backward grad requires_grad_".split()
 EVALUATION_DATA = pattern(r"val|test|eval|dev")
 TRAINS = pattern(r"^(?:zero_grad|backward|fit)\($|optimi[sz]er")
-# Parts of a model that are run like the model itself.
-PARTS = pattern(r"^(?:forward\w*|features|(?:\w+_)?(?:encoder|decoder|backbone))$")
 STEP = pattern(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)")
 _CAPITAL = pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
@@ -253,7 +253,7 @@ def _models_called(
             continue
         name = dotted(call.func).removesuffix(".forward")
         owner, _dot, part = name.rpartition(".")
-        if name and (name in known or is_model(source, name)):
+        if name and (name in known or is_model(source, name) or is_learned_layer(source, call)):
             yield name
         elif owner in known and PARTS.search(part):
             yield owner

@@ -1,21 +1,23 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from premortem.lint.handlers import gives_up, hides_runtime_errors, statements
+from premortem.lint.handlers import gives_up, hides_runtime_errors, is_logging, names_metric, statements
+from premortem.lint.measured import is_averaged
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import calls_in
-from premortem.lint.tree import Loop, dotted, is_broad, last_name
+from premortem.lint.training import calls_in, is_loader, is_model, is_test
+from premortem.lint.tree import Loop, dotted, is_broad, last_name, receiver
 
 MESSAGE = "a step that fails for any reason is skipped, and training goes on"
 REMEDY = "Catch only the error you expect, count how often it happens, and stop above a limit."
 
 
 class FailedStepSkipped(Rule):
-    """A training step that fails for any reason is skipped, and the loop goes on.
+    """A training step, or a batch of an evaluation, that fails for any reason is skipped, and the loop goes on.
 
     ## Why it matters
     If every step fails the run still ends "successfully", with the weights it began with. A step that dies after
-    `backward` leaves half a gradient behind for the next one, and under DDP the other ranks wait for ever.
+    `backward` leaves half a gradient behind for the next one, and under DDP the other ranks wait for ever. A mean over
+    the batches that did not fail looks like the mean over all.
 
     ## Usual causes
     A few samples were broken, so everything was caught.
@@ -30,10 +32,13 @@ class FailedStepSkipped(Rule):
     """
 
     card = Card("PM506", "failed-step-skipped", "numerics-masked", Severity.WARNING)
-    triggers = (b"backward", b"training_step")
+    triggers = (b"backward", b"training_step", b".eval(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        yield from self._in_hooks(source)
+        if b"training_step" in source.data:
+            yield from self._in_hooks(source)
+        yield from self._in_evaluations(source)
+        yield from self._not_finite(source)
         backwards = source.calls.get("backward", ())
         if not backwards or not source.tries or not source.names.imports("torch"):
             return
@@ -81,6 +86,65 @@ class FailedStepSkipped(Rule):
                     if skips:
                         yield self.report(source, one, MESSAGE, remedy=REMEDY)
 
+    def _in_evaluations(self, source: Source) -> Iterator[Diagnostic]:
+        """A batch that fails is left out of a mean over a loader, or a sample out of the mean of what a model is measured by."""
+        for block in source.tries if source.calls.get("eval") else ():
+            loop = next(iter(source.loops_around(block)), None)
+            if not isinstance(loop, ast.For) or is_test(source, block) or not source.names.imports("torch"):
+                continue
+            scope = source.scope(block)
+            if calls_in(source, scope, "backward"):
+                continue
+            calls = _tried(source, block)
+            batches = is_loader(source, loop.iter) and calls_in(source, scope, "eval")
+            runs = batches and any(is_model(source, dotted(call.func)) for call in calls)
+            if not (runs or any(_is_measured_by(source, call) for call in calls)) or not any(
+                is_averaged(source, scope, one) for one in _collected(source, block)
+            ):
+                continue
+            for handler in block.handlers:
+                quiet = all(
+                    isinstance(one, (ast.Pass, ast.Continue))
+                    or (
+                        isinstance(one, ast.Expr)
+                        and (is_logging(one.value) or isinstance(one.value, ast.Constant))
+                    )
+                    for one in handler.body
+                )
+                if is_broad(handler) and quiet:
+                    yield self.report(
+                        source,
+                        handler,
+                        f"a {'batch' if runs else 'sample'} that fails for any reason is left out of this evaluation: the "
+                        "mean is of the others",
+                        remedy="Let it fail, or count what was left out and say so beside the result.",
+                    )
+
+    def _not_finite(self, source: Source) -> Iterator[Diagnostic]:
+        """`if torch.isnan(loss): continue` in an evaluation: the mean is of the batches that went well."""
+        for call in source.calls_to("isnan", "isinf", "isfinite"):
+            branch = next((one for one in source.ancestors(call) if isinstance(one, ast.stmt)), None)
+            if not isinstance(branch, ast.If) or [type(one) for one in branch.body] != [ast.Continue]:
+                continue
+            loop = next(iter(source.loops_around(branch)), None)
+            scope = source.scope(branch)
+            if not isinstance(loop, ast.For) or not is_loader(source, loop.iter) or is_test(source, branch):
+                continue
+            if calls_in(source, scope, "backward") or not calls_in(source, scope, "eval"):
+                continue
+            looked_at = {dotted(one) for one in call.args} | {dotted(receiver(call))}
+            if not any(names_metric(name) for name in looked_at if name):
+                continue
+            totals = _collected(source, loop)
+            if any(is_averaged(source, scope, one) for one in totals) and source.names.imports("torch"):
+                yield self.report(
+                    source,
+                    branch,
+                    "a batch whose result is NaN or infinite is left out of this evaluation: the mean is of the others",
+                    remedy="Let the mean be NaN, or count what was left out and say so beside the result.",
+                )
+                return
+
     @staticmethod
     def _skip(
         source: Source, block: ast.Try, handler: ast.ExceptHandler, loop: Loop, backwards: list[ast.Call]
@@ -98,6 +162,26 @@ class FailedStepSkipped(Rule):
             for node in (statement, *source.within(statement))
         )
         return handler if tried and not leaves else None
+
+
+def _tried(source: Source, block: ast.Try | ast.For) -> list[ast.Call]:
+    return [node for one in block.body for node in (one, *source.within(one)) if isinstance(node, ast.Call)]
+
+
+def _is_measured_by(source: Source, call: ast.Call) -> bool:
+    """`perplexity(model, text)`: a function that is called after a measurement, and is given a model."""
+    named = names_metric(last_name(call)) and last_name(call) not in {"append", "extend"}
+    return named and any(is_model(source, dotted(one)) for one in call.args if dotted(one))
+
+
+def _collected(source: Source, block: ast.Try | ast.For) -> set[str]:
+    """The lists and totals to which a `try` or a loop adds."""
+    found = {dotted(receiver(call)) for call in _tried(source, block) if last_name(call) == "append"}
+    for one in block.body:
+        for node in (one, *source.within(one)):
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+                found.add(dotted(node.target))
+    return found - {""}
 
 
 def _steps(source: Source, block: ast.Try, backwards: list[ast.Call]) -> bool:

@@ -3,14 +3,11 @@ import math
 from collections.abc import Iterator
 
 from premortem.lint.handlers import computed_by, gives_up, held_name, is_kept, names_metric, statements, words
+from premortem.lint.measured import added_to, by_a_metric, by_numbers, is_averaged, losses_of, takes_apart
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parts, receiver
+from premortem.lint.training import names_in
+from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parameters, parts, receiver
 
-# What these give is a measurement, whatever the code calls it.
-_MEASURES = (
-    "sklearn.metrics. torchmetrics. torcheval.metrics. skimage.metrics. sacrebleu. nltk.translate. jiwer. "
-    "scipy.stats.pearsonr scipy.stats.spearmanr scipy.stats.kendalltau"
-).split()
 _READS_BACK = frozenset("load load_state_dict import_module".split())
 _TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
 
@@ -41,17 +38,20 @@ class FailureBecomesMetric(Rule):
             handlers = [one for one in block.handlers if is_broad(one)]
             if not handlers or not _knows_training(source):
                 continue
-            computed = computed_by(source, block)
+            measured = computed_by(source, block, by_a_metric, probing=False)
+            computed = computed_by(source, block) | measured
             if not computed or _reads_back(source, block):
                 continue
-            measured = computed_by(source, block, _measures)
+            more = measured | _measured(source, block)
             for handler in handlers:
                 if not gives_up(source, handler):
-                    yield from self._invented(source, handler, computed, measured)
-                    yield from self._left_over(source, block, handler, computed, measured)
+                    # A tensor of zeros for what is no metric is a sample that is made up: PM507.
+                    known = measured if _gives_tensors(source, handler) else more
+                    yield from self._invented(source, block, handler, computed, known)
+                    yield from self._left_over(source, block, handler, computed, more)
 
     def _invented(
-        self, source: Source, handler: ast.ExceptHandler, computed: set[str], known: set[str]
+        self, source: Source, block: ast.Try, handler: ast.ExceptHandler, computed: set[str], known: set[str]
     ) -> Iterator[Diagnostic]:
         """`known`: of what was computed, what a function for metrics gave."""
         function = source.function(handler)
@@ -87,6 +87,7 @@ class FailureBecomesMetric(Rule):
                 continue
             else:
                 continue
+            names = [one for one in names if not _is_tried_too(source, block, one, statement.value)]
             if names and statement.value is not None and _looks_measured(source, statement.value):
                 yield self._made_up(source, statement, statement.value)
 
@@ -217,13 +218,49 @@ def _reads_back(source: Source, block: ast.Try) -> bool:
     )
 
 
-def _measures(source: Source, value: ast.expr) -> bool:
+def _gives_tensors(source: Source, handler: ast.ExceptHandler) -> bool:
+    return any(
+        isinstance(value := getattr(one, "value", None), ast.Call) and last_name(value) in _TENSORS
+        for one in statements(source, handler)
+    )
+
+
+def _is_tried_too(source: Source, block: ast.Try, name: str, value: ast.expr | None) -> bool:
+    """Whether the `try` gives the same constant to the same name on one of its ways: then it is an ordinary value."""
+    return constant(value) is not None and any(
+        isinstance(node, ast.Assign)
+        and constant(node.value) == constant(value)
+        and name in {held_name(part) for target in node.targets for part in parts(target)}
+        for statement in block.body
+        for node in (statement, *source.within(statement, nested=False))
+    )
+
+
+def _runs_an_evaluation(source: Source, value: ast.expr) -> bool:
+    """`evaluate(model, loader)`: by its name, and given more than a text."""
     return any(
         isinstance(node, ast.Call)
-        and bool(names := source.names.of(node.func))
-        and all(any(name.startswith(known) for known in _MEASURES) for name in names)
+        and {"evaluate", "validate", "evaluation", "validation"} & set(words(last_name(node)))
+        and len(node.args) + len(node.keywords) > 1
         for node in (value, *source.within(value))
     )
+
+
+def _measured(source: Source, block: ast.Try) -> set[str]:
+    """What a `try` computes that is a measurement by what it is made of, or by what becomes of it."""
+    function = source.function(block)
+    if function is None or "reward" in function.name.lower():
+        return set()
+    found = computed_by(source, block, by_numbers) if parameters(function) else set()
+    found |= computed_by(source, block, _runs_an_evaluation)
+    if losses := losses_of(source, block):
+        found |= computed_by(source, block, lambda _source, value: bool(names_in(source, value) & losses))
+    if not takes_apart(source, block):
+        for name in computed_by(source, block):
+            kept = {name.removesuffix(".append")} if name.endswith(".append") else set()
+            if any(is_averaged(source, function, held) for held in kept | added_to(source, function, name)):
+                found.add(name)
+    return {name for name in found if not {"reward", "rewards"} & set(words(name))}
 
 
 def _is_finite(source: Source, value: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from premortem.lint.training import (
     bound_in,
     by_loop,
     helpers,
+    is_model,
     is_test,
     owned_parameters,
     steps,
@@ -79,8 +80,9 @@ class NoZeroGrad(Rule):
         node = _owner(step)
         built = values(source, node) if node is not None else None
         if built is None:
-            # Handed in, or made elsewhere: its name, and a file that never clears anything, must do.
-            if mentions(source, source.tree, CLEARS) or source.kinds.of(name) - {"optimizer"}:
+            # Handed in, or made elsewhere: its name, and a class or file that never clears anything, must do.
+            owner = source.class_of(step.call) if name.startswith("self.") else None
+            if mentions(source, owner or source.tree, CLEARS) or source.kinds.of(name) - {"optimizer"}:
                 return False
             built = []
         if any(source.kinds.of_value(value) != "optimizer" for value in built):
@@ -118,8 +120,13 @@ class NoZeroGrad(Rule):
             if not own and handed and last_name(call) not in {"step", "unscale_", "minimize"}:
                 return True  # a function of another file gets the optimizer: it can clear the gradients
             if not own and optimizer.startswith("self.") and dotted(receiver(call)) == "self":
-                if dotted(call.func) not in source.assignments:
-                    return True  # an inherited method
+                inherited = dotted(call.func) not in source.assignments
+                if (
+                    inherited
+                    and not is_model(source, dotted(call.func))
+                    and not project.knows(last_name(call))
+                ):
+                    return True  # a method of a base class that is not in the project
         return any(project.does(name, "zero_grad") for name in helpers(source, loop))
 
 

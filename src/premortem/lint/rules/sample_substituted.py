@@ -5,7 +5,7 @@ from premortem.lint.handlers import computed_by, gives_up, held_name, logs, stat
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import calls_in, is_model, names_in
+from premortem.lint.training import calls_in, is_layer, is_model, is_test, names_in
 from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
@@ -47,6 +47,7 @@ class SampleSubstituted(Rule):
     needs = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        yield from self._left_out(source)
         for block in source.tries:
             function = source.function(block)
             handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
@@ -60,6 +61,26 @@ class SampleSubstituted(Rule):
                 continue
             for handler in handlers:
                 yield from self._substitutes(source, block, handler, function, None if samples else computed)
+
+    def _left_out(self, source: Source) -> Iterator[Diagnostic]:
+        """Files that are read one after the other and kept, and a handler that says nothing of those it passes over."""
+        for block in source.tries:
+            if not any(is_broad(one) for one in block.handlers) or not source.loops_around(block):
+                continue
+            if is_test(source, block) or not source.names.imports("torch"):
+                continue
+            silent = [
+                one
+                for one in block.handlers
+                if is_broad(one) and all(isinstance(line, (ast.Pass, ast.Continue)) for line in one.body)
+            ]
+            if silent and _reads_and_keeps(source, block):
+                yield self.report(
+                    source,
+                    silent[0],
+                    "a file that cannot be read is left out, without a log message",
+                    remedy="Count what is left out and stop above a small share, or check the files beforehand.",
+                )
 
     def _substitutes(
         self,
@@ -118,6 +139,30 @@ class SampleSubstituted(Rule):
             return
 
 
+def _reads_and_keeps(source: Source, block: ast.Try) -> bool:
+    """Whether a `try` reads a sample from a file and puts what it makes of it into a list or a table."""
+    made: set[str] = set()
+    for statement in block.body:
+        for node in (statement, *source.within(statement, nested=False)):
+            if isinstance(node, ast.Assign):
+                if _reads(source, node.value) or names_in(source, node.value) & made:
+                    kept = [part for target in node.targets for part in parts(target)]
+                    if any(isinstance(one, ast.Subscript) for one in kept):
+                        return True
+                    made |= {one.id for one in kept if isinstance(one, ast.Name)}
+            elif isinstance(node, ast.Call) and last_name(node) == "append" and len(node.args) == 1:
+                if _reads(source, node.args[0]) or names_in(source, node.args[0]) & made:
+                    return True
+    return False
+
+
+def _reads(source: Source, value: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and source.names.all_in(node.func, _READERS)
+        for node in (value, *source.within(value))
+    )
+
+
 def _given_on(source: Source, block: ast.Try, handlers: list[ast.ExceptHandler]) -> set[str]:
     """The names under which the `try` gives on what it computes with torch, or reads from a file; "return", "x.append".
 
@@ -144,20 +189,9 @@ def _makes_tensors(source: Source, value: ast.expr) -> bool:
             or _ENCODES.search(last_name(node))
             or source.names.all_in(node.func, _READERS)
             or any(name.startswith("torch.") for name in source.names.of(node.func))
-            or _is_layer(source, node)
+            or is_layer(source, node)
         )
         for node in (value, *source.within(value))
-    )
-
-
-def _is_layer(source: Source, call: ast.Call) -> bool:
-    """`self.head(x)` in a module, where `head` is not one of its methods."""
-    owner = source.class_of(call)
-    return (
-        owner is not None
-        and owner.name in source.module_classes
-        and dotted(receiver(call)) == "self"
-        and dotted(call.func) in source.assignments
     )
 
 

@@ -1,15 +1,18 @@
 import ast
+import re
 from collections.abc import Iterator
 
+from premortem.lint.marks import SETS_EPOCH
+from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, helpers, is_epochs, is_test, iterated
-from premortem.lint.tree import Loop, argument, constant, given
+from premortem.lint.tree import Loop, argument, constant, dotted, given
 
 SAMPLER = frozenset(("torch.utils.data.DistributedSampler",))
 LOADER = frozenset(("torch.utils.data.DataLoader",))
-# These call `set_epoch` themselves.
-FRAMEWORKS = ("accelerate", "lightning", "pytorch_lightning", "composer", "ignite", "deepspeed", "ray")
+TRAINING = pattern(r"train", re.IGNORECASE)
+EVALUATION = pattern(r"val|test|eval|infer|predict", re.IGNORECASE)
 
 
 class SamplerWithoutSetEpoch(Rule):
@@ -27,14 +30,18 @@ class SamplerWithoutSetEpoch(Rule):
 
     ## When it stays silent
     When the file or a function it calls knows `set_epoch`, with frameworks that call it, with `shuffle=False`, and
-    when the loader is not seen to be trained on for several epochs.
+    when the loader is not seen to be trained on for several epochs. A loader that another file trains on counts where it
+    is called a training loader, the project trains over epochs, and no file of it knows `set_epoch`.
     """
 
     card = Card("PM546", "sampler-without-set-epoch", "data-order", Severity.WARNING)
-    needs = (b".backward(", b"DistributedSampler")
+    needs = (b"DistributedSampler",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if any(source.names.imports(package) for package in FRAMEWORKS) or "set_epoch" in source.calls:
+        if any(source.names.imports(package) for package in SETS_EPOCH) or "set_epoch" in source.calls:
+            return
+        if "backward" not in source.calls:
+            yield from self._for_another_file(source, project)
             return
         reported: set[Loop] = set()
         for loop in source.loops:
@@ -54,6 +61,22 @@ class SamplerWithoutSetEpoch(Rule):
                     "nothing calls set_epoch() on the DistributedSampler: every epoch has the same order",
                     remedy="Call `sampler.set_epoch(epoch)` at the start of every epoch.",
                 )
+
+    def _for_another_file(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        """A training loader that is made here and trained on elsewhere."""
+        for made in source.nodes(ast.Assign):
+            name = dotted(made.targets[0])
+            if not TRAINING.search(name) or EVALUATION.search(name) or not isinstance(made.value, ast.Call):
+                continue
+            if source.names.all_in(made.value.func, LOADER) and _is_shuffled(source, made.value):
+                if not is_test(source, made) and project.never_tells_the_epoch:
+                    yield self.report(
+                        source,
+                        made.value,
+                        "nothing in this project calls set_epoch() on the DistributedSampler: every epoch has the same "
+                        "order",
+                        remedy="Call `sampler.set_epoch(epoch)` at the start of every epoch.",
+                    )
 
     @staticmethod
     def _epochs(source: Source, loop: ast.For | ast.AsyncFor) -> Iterator[Loop]:
