@@ -74,13 +74,27 @@ def likewise(first: Table, second: Table) -> Iterator[Any]:
         rng = np.random.default_rng(0)
         for _ in range(_DRAWS):
             yield np.flatnonzero(np.isin(places, rng.permutation(len(groups))[: len(second.values(name))]))
+    for here, there in at_a_time(first, second):
+        yield from np.array_split(np.argsort(here, kind="stable"), max(2, len(here) // len(there)))
+
+
+def at_a_time(first: Table, second: Table) -> Iterator[tuple[Any, Any]]:
+    """Times, or other numbers, by which the rows were divided: all of the one table are before all of the other."""
+    import numpy as np
+
     for name in first.cells:
-        made, more = first.numbers(name), second.numbers(name) if name in second.cells else None
+        made, more = moments(first, name), moments(second, name) if name in second.cells else None
         if made is None or more is None or len(first.values(name)) < _FEWEST_GROUPS:
             continue
         here, there = np.array(made), np.array(more)
         if np.isfinite(here).all() and (here.max() <= there.min() or there.max() <= here.min()):
-            yield from np.array_split(np.argsort(here, kind="stable"), max(2, len(here) // len(there)))
+            yield here, there
+
+
+def moments(table: Table, name: str) -> Sequence[float] | None:
+    """The numbers of a column, or its times where they are written as dates."""
+    times = table.times.get(name)
+    return times.head if times is not None and len(times.head) == table.rows else table.numbers(name)
 
 
 def beside(table: Table) -> tuple[str, str, tuple[str, ...]]:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from itertools import groupby
+
 from premortem.amounts import some
 from premortem.preflight.data import compared
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
+from premortem.preflight.data.relations import columns
 from premortem.preflight.data.tables import Table
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 from premortem.profile.alone import column_of
-from premortem.profile.between import WITHIN, along, shifts
+from premortem.profile.between import WITHIN, along, is_sorted_by, shifts
 from premortem.profile.facts import Shift
 from premortem.profile.lone import between_splits, is_as_far, two_groups
 from premortem.profile.wording import shift
@@ -30,7 +33,7 @@ class ColumnsDifferBetweenFiles(Check):
     ## When it stays silent
     When columns only wander: between splits a shift counts from four spreads and a width from six times, between files of
     one split and within a file from six spreads and twelve times. Where three other columns agree up to chance, the files were
-    drawn alike, and one spread is enough.
+    drawn alike, and one spread is enough. Where a column is one number in a long stretch of the training rows, too.
     """
 
     card = Card(
@@ -57,7 +60,13 @@ class ColumnsDifferBetweenFiles(Check):
                 if not found and first.profile.kind == "table":
                     lone = between_splits(first.sample, second.sample)
                     found = [lone] if lone and not is_of_groups(first, second, lone) else []
-                found = [s for s in found if self._counts(facts, second, s)]
+                found = [
+                    s
+                    for s in found
+                    if self._counts(facts, second, s)
+                    and not is_a_stretch(first, second, s)
+                    and not divides(first, second, s.column)
+                ]
                 if found:
                     seen |= {first.path, second.path}
                     yield self._say(
@@ -95,7 +104,7 @@ class ColumnsDifferBetweenFiles(Check):
 
     def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         for table in root.tables:
-            if table.path in seen or table.profile.kind != "table":
+            if table.path in seen or table.profile.kind != "table" or in_groups(root, table):
                 continue
             found = [s for s in along(table.sample, "table") if self._counts(facts, table, s)]
             if found:
@@ -119,6 +128,43 @@ class ColumnsDifferBetweenFiles(Check):
             first=found[0].first,
             second=found[0].second,
         )
+
+
+def in_groups(root: Root, table: Table) -> bool:
+    """Whether another array of the file says that its rows stand in groups, one behind the other."""
+    return any(
+        is_sorted_by(other.sample, at)
+        for other in root.tables
+        if other.path == table.path and other.rows == table.rows and other is not table
+        for at in range(len(other.sample.columns))
+    )
+
+
+def is_a_stretch(first: Table, second: Table, found: Shift) -> bool:
+    """Whether the number that a column is in the whole second file is what it is in a stretch of the first that is half as long: the flag of
+    a year, in rows that were divided at a time."""
+    if found.how != "constant" or found.second_spread:
+        return False
+    place = first.sample.columns.index(found.column)
+    rows = sorted(first.sample.kept.values(), key=lambda row: row.place)
+    same = [
+        len(list(run)) for still, run in groupby(rows, lambda row: row.values[place] == found.second) if still
+    ]
+    return 2 * max(same, default=0) * first.rows >= second.rows * len(rows)
+
+
+def divides(first: Table, second: Table, column: str) -> bool:
+    """Whether the rows of both files are sorted by a column, and one file begins where the other ends: it is the time at which they were
+    divided."""
+    import numpy as np
+
+    made, more = (
+        compared.moments(each, column) if column in each.cells else None for each in (first, second)
+    )
+    if made is None or more is None:
+        return False
+    apart = max(made) <= min(more) or max(more) <= min(made)
+    return apart and all(columns.is_in_order(np.array(values)) for values in (made, more))
 
 
 def is_of_groups(first: Table, second: Table, found: Shift) -> bool:

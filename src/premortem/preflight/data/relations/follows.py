@@ -85,11 +85,16 @@ def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
     found = named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
     if found.how:
         return found
+
     # Where no change puts them right, they belong to other rows: then nothing can be learnt from these parts alone, either. A part of
     # another kind has rules of its own.
-    own = [crossed(made[at], labels[at], classes, np) for at in bad]
-    guessed = [float(np.bincount(labels[at]).max() / len(labels[at])) for at in bad]
-    blind = float(np.mean(own)) - float(np.mean(guessed)) <= _BAD * worth
+    def learnt(parts: Sequence[int]) -> float:
+        own = [crossed(made[at], labels[at], classes, np) for at in parts]
+        guessed = [float(np.bincount(labels[at]).max() / len(labels[at])) for at in parts]
+        return float(np.mean(own)) - float(np.mean(guessed))
+
+    # ... and from as many rows of the others something can: of few rows and many classes nothing is learnt anywhere.
+    blind = learnt(bad) <= _BAD * worth < learnt(good)
     return found if blind and len(bad) < len(good) else None
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from premortem.preflight.data import compared, names
+from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.data_facts import Entries
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.tables import Table, numbers_in
+from premortem.preflight.data.tables import Table, is_id, numbers_in
 
 _GROUPS = 20  # groups, at least
+_TIMES = 5  # before the rows that are judged
 _ROWS = 3  # of a group, on average
 _PURE = 0.98  # of the groups have one label
 _EVEN = 0.95  # of the rows have one label, at most
@@ -18,6 +20,7 @@ _BOTH = 0.5  # of the judged rows are of a group that is trained on
 _ASKED = 300  # judged rows whose nearest row is looked for,
 _KNOWN = 3000  # ... among so many trained ones
 _NEAREST = 0.3  # of them have it in their own group,
+_NEAR = 1 / 12  # of the groups lie between two that are alike; of numbers in no order, a third do
 _CHANCE = 10.0  # ... and so many times as many as by chance
 _KINDS = frozenset(
     "class classes category label labels target y type kind species genus breed family brand make model product code topic intent tag word "
@@ -93,15 +96,16 @@ def shared(
 
 def by_time(each: Parts) -> bool:
     """Whether what is judged is later than all that is trained on: persons are meant to come again."""
-    for name in each.one.times:
-        first, second = each.one.cells.get(name), each.two.cells.get(name)
-        if first is None or second is None or name not in each.two.times:
+    for name in each.one.cells:
+        if name not in each.two.cells:
             continue
-        made: list[Sequence[Any]] = [
-            numbers_in(cells) or cells for cells in (first, second)
-        ]  # dates sort as their texts do
+        made: list[Sequence[Any] | None] = [compared.moments(table, name) for table in (each.one, each.two)]
+        if None in made and name in each.one.times and name in each.two.times:
+            made = [each.one.cells[name], each.two.cells[name]]  # dates sort as their texts do
+        if made[0] is None or made[1] is None or is_id(name, None):
+            continue
         known, asked = [made[0][at] for at in each.trained], [made[1][at] for at in each.judged]
-        if {type(value) for value in (*known, *asked)} in ({float}, {str}) and min(asked) >= max(known):
+        if len(set(known)) >= _TIMES and min(asked) >= max(known):
             return True
     return False
 
@@ -226,4 +230,20 @@ def own_group(
     )
     counts = Counter(groups)
     chance = float(np.mean([counts[of[row]] / len(groups) for row in chosen]))
-    return right if right >= _CHANCE * chance else 0.0
+    if right < _CHANCE * chance or is_quantity(name, groups, [of[row] for row in chosen], far):
+        return 0.0
+    return right
+
+
+def is_quantity(name: str, trained: Sequence[str], judged: Sequence[str], far: Any) -> bool:
+    """Whether rows that are alike have numbers that are near each other, in another group too: 1355 and 1400 are times of the day. The
+    numbers of persons are in no order. `far`: how far each judged row is from each trained one."""
+    import numpy as np
+
+    made = numbers_in([*trained, *judged])
+    if made is None or says_whose(name) or is_key(name):
+        return False
+    _, places = np.unique(made, return_inverse=True)
+    here, there = places[: len(trained)], places[len(trained) :]
+    other = np.where(here[None] == there[:, None], np.inf, far).argmin(1)
+    return bool(np.abs(here[other] - there).mean() < _NEAR * (places.max() + 1))

@@ -14,6 +14,8 @@ _BACK = 0.5  # spreads: once they are exchanged, the rows lie where the others d
 _BETWEEN = 0.02  # of the rows lie between the two orders
 _MOST_COLUMNS = 14
 _FEWEST = 200  # rows
+_ONE_SIDE = 0.95  # of the rows: of other rows, half lie on each
+_VARIES = 0.25  # of its mean: a share that is not the same in all rows
 
 
 class Exchanged(NamedTuple):
@@ -157,11 +159,30 @@ def judged(
     chance = float((np.abs(here[finite] - made[order]) <= allowed[finite]).mean())
     if share < 4 * chance + 0.1:
         return None
+    # Whole numbers may have been rounded before they were added, too.
+    rounded = np.abs(here - made) <= 0.5 * (len(terms) + 1)
+    if rounding(here[finite]) == 1 and rounded[finite & ~kept].mean() > 0.5:
+        kept |= rounded
+        if kept[finite].mean() > 1 - _BREAKS:
+            return None
     wrong = np.flatnonzero(finite & ~kept)
     # A case of its own: a prize that is neither shared nor won is zero on both sides. What is damaged differs from row to row.
     if sum(len(np.unique(each[wrong])) == 1 for each in (here, *terms)) >= 2:
         return None
+    if " x " not in law and is_one_more(here[wrong] - made[wrong], made[wrong]):
+        return None
     return Broken(column, law, len(wrong), int(finite.sum()), int(wrong[0]))
+
+
+def is_one_more(left: Any, made: Any) -> bool:
+    """Whether what the rows leave over may be one more part, which most rows do not have and which has no column: a fee, a discount. It is on
+    one side, smaller than the rest, and no share of it, as a tax would be."""
+    import numpy as np
+
+    if not len(left) or max((left > 0).mean(), (left < 0).mean()) < _ONE_SIDE or not (made > 0).all():
+        return False
+    share = np.abs(left) / made
+    return bool(np.median(share) < 1 and share.std() > _VARIES * share.mean())
 
 
 def rounding(values: Any) -> float:
