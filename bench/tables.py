@@ -440,7 +440,7 @@ def asked(path: Path, real: bool = False) -> list[dict[str, Any]]:
     if table is None:
         return []
     kind, made = formats(table), []
-    for how, *parts in divisions(table):
+    for how, *parts in islice(divisions(table), 1 if real else None):
         began = time.time()
         with tempfile.TemporaryDirectory() as name:
             script = build(table, how, (parts[0], parts[1]), kind, Path(name))
@@ -554,6 +554,13 @@ def main() -> int:
                         f"{row['table']} ({row['how']}, {row['as']}): {f['code']} {f['severity']}: {f['message']}",
                         flush=True,
                     )
+    real = [
+        row
+        for path in random.Random(0).sample(paths, min(options.sample, len(paths)))
+        for row in asked(path, True)
+    ]
+    for row in real:
+        print("run and check:", row["table"], row["seconds"], row["said"], flush=True)
     rows.sort(key=lambda row: (row["table"], row["how"]))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
@@ -565,6 +572,8 @@ def main() -> int:
         for half, numbers in made.items():
             if numbers["tables"]:
                 known[half] = opened_by() | numbers
+        if real:
+            known["by the verbs"] = opened_by() | {"worlds": real}
         RESULTS.write_text(json.dumps(known, indent=1) + "\n")
     return 0
 

@@ -369,8 +369,9 @@ def test_quartiles_of_rounded_numbers_jump(world, rng, narrow, named):
 
 @pytest.mark.parametrize(("fee", "named"), [("a fee", False), ("a tax", True), ("other rows", True)])
 def test_a_sum_with_one_more_part(world, rng, fee, named):
-    """Some have a fee, which has no column. A tax is a share of the sum; a total of another row lies on either side of it."""
+    """Some have a fee, which has no column, and some have nothing else. A tax is a share of the sum; a total of another row lies on either side of it."""
     fixed, variable = rng.gamma(3, 20, (2, 900)).round(1)
+    fixed[:12] = variable[:12] = 0
     total = fixed + variable
     odd = rng.random(900) < 0.06
     changed = {
@@ -457,3 +458,21 @@ def test_of_few_rows_and_many_classes_nothing_is_learnt(rng):
     labels = [(each @ turned).argmax(1) for each in rows]
     labels[4] = rng.permutation(labels[4])
     assert follows.unfollowed(rows, labels).parts == (4,)
+
+
+def test_the_first_cars_of_a_year_are_of_another_kind(rng):
+    """Half of them are of one class, which is rare later on, and the rule of the others says nothing about them."""
+    turned = rng.normal(0, 1, (8, 10))
+    rows = [rng.normal(0, 1, (100, 8)) for _ in range(12)]
+    labels = [(each @ turned).argmax(1) for each in rows]
+    labels[0] = rng.permutation(labels[0])
+    assert follows.unfollowed(rows, labels).parts == (0,)
+    labels[0] = np.where(rng.random(100) < 0.6, 3, labels[0])
+    assert follows.unfollowed(rows, labels) is None
+
+
+def test_an_empty_cell_is_no_category(world, rng):
+    made = {"date": days(1000), "sex": rng.choice(["f", "m"], 1000), "age": rng.integers(18, 90, 1000)}
+    made["sex"][800:][rng.random(200) < 0.1] = ""
+    divided(world, made, np.arange(1000) >= 800)
+    assert not found(world, "PM676", SPLIT)

@@ -49,8 +49,9 @@ class CategoryOnlyInOneSplit(Check):
     def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for first, second in compared.splits(root.tables):
-                for column, values in second.categories.items():
+                for column, counts in second.categories.items():
                     known = first.categories.get(column)
+                    values = {value: number for value, number in counts.items() if value.strip()}
                     if known and len(values) <= _FEW and facts.uses(second, column):
                         if not facts.predicts(column) and is_natural(first, second, column):
                             continue

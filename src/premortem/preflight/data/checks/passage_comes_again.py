@@ -169,10 +169,15 @@ def is_of_all(table: Table, found: order.Again) -> bool:
 
 def is_of_names(table: Table, column: str, found: order.Again) -> bool:
     """Whether both passages are of the same names, each of which has one value wherever it stands: the latitude of a country, in each year."""
-    here, there = (slice(start, start + found.rows) for start in (found.second, found.first))
+    cells = table.cells[column]
+    pairs = [
+        (at, at + found.second - found.first)
+        for at in range(found.first, min(found.first + found.rows, len(cells) - found.second + found.first))
+    ]
+    again = [(one, two) for one, two in pairs if cells[one] == cells[two]]
     return any(
-        list(names[here]) == list(names[there])
-        and len(set(zip(names, table.cells[column], strict=True))) == len(set(names))
+        sum(names[one] == names[two] for one, two in again) >= _AS_OFTEN * len(again)
+        and len(set(zip(names, cells, strict=True))) == len(set(names))
         for name, names in table.cells.items()
         if name != column and is_name(table, name, found)
     )

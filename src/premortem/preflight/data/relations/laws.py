@@ -179,9 +179,10 @@ def is_one_more(left: Any, made: Any) -> bool:
     one side, smaller than the rest, and no share of it, as a tax would be."""
     import numpy as np
 
-    if not len(left) or max((left > 0).mean(), (left < 0).mean()) < _ONE_SIDE or not (made > 0).all():
+    known = made > 0
+    if max((left > 0).mean(), (left < 0).mean()) < _ONE_SIDE or (made < 0).any() or not known.any():
         return False
-    share = np.abs(left) / made
+    share = np.abs(left[known]) / made[known]
     return bool(np.median(share) < 1 and share.std() > _VARIES * share.mean())
 
 
