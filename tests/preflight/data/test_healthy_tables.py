@@ -476,3 +476,64 @@ def test_an_empty_cell_is_no_category(world, rng):
     made["sex"][800:][rng.random(200) < 0.1] = ""
     divided(world, made, np.arange(1000) >= 800)
     assert not found(world, "PM676", SPLIT)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_who_is_still_there_has_no_last_day(world, rng, lost):
+    """That is no other number of days. Beside it one of another row."""
+    first = np.datetime64("1980-01-01") + np.sort(rng.integers(0, 9000, 600))
+    length = rng.integers(100, 6000, 600)
+    last = np.datetime_as_string(first + length).astype("U10")
+    last[rng.random(600) < 0.08] = ""
+    length[30:60] = length[130:160] if lost else length[30:60]
+    table(world / "table.csv", {"first": first, "last": last, "length": length, "x": rng.normal(0, 1, 600)})
+    assert bool(found(world, "PM703", SCRIPT)) is lost
+
+
+def test_the_price_with_discounts_that_few_have(world, rng):
+    """The difference of two prices is that of the list, less one discount, and with the other one where there is one."""
+    one, two = (2 + rng.gamma(9, 0.02, (2, 900))).round(2)
+    less, more = (np.where(rng.random((2, 900)) < 0.3, rng.integers(5, 40, (2, 900)) / 100, 0)).round(2)
+    made = {"one": one, "two": two, "less": less, "more": more}
+    made |= {"listed": (two - one).round(2), "paid": (two - more - one + less).round(2)}
+    table(world / "table.csv", made)
+    assert not found(world, "PM703", SCRIPT)
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_prices_of_a_hundred_years_divided_at_one_of_them(world, rng, arrays, unit):
+    """They go on where they ended. Another unit does not."""
+    growth = np.concatenate([np.linspace(0, 1, 960), np.linspace(1, 5, 240)])
+    prices = (np.exp(growth) * rng.gamma(90, 0.1, 1200)).round(3)
+    prices[960:] *= 30 if unit else 1
+    made = {"price": prices, **{key: rng.normal(0, 1, 1200).round(3) for key in "abc"}}
+    if arrays:
+        x = np.stack(list(made.values()), 1).astype("float32")
+        for file, rows in (("train", slice(960)), ("valid", slice(960, None))):
+            np.savez(world / f"{file}.npz", x=x[rows], y=rng.normal(0, 1, len(x[rows])).astype("float32"))
+    else:
+        divided(world, {"date": days(1200)} | made, np.arange(1200) >= 960)
+    script = "x = open('train.npz'), open('valid.npz')\n" if arrays else SPLIT
+    assert bool(found(world, "PM675", script)) is unit
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_minutes_of_a_run_are_miles_times_a_pace_with_two_digits(world, rng, other):
+    miles, pace = rng.gamma(9, 0.6, 900).round(1), rng.normal(9, 0.6, 900)
+    minutes = (miles * pace).round(2)
+    minutes[rng.random(900) < 0.05 * other] *= 1.3
+    table(world / "table.csv", {"minutes": minutes.round(2), "miles": miles, "pace": pace.round(2)})
+    assert bool(found(world, "PM703", SCRIPT)) is other
+
+
+def test_films_that_came_later_have_higher_numbers(world, rng):
+    film = np.concatenate([rng.integers(1, 5000, 1200), rng.integers(30000, 130000, 300)])
+    made = {
+        "date": days(1500),
+        "movieId": film,
+        "stars": rng.integers(1, 6, 1500),
+        "x": rng.normal(0, 1, 1500),
+    }
+    divided(world, made, np.arange(1500) >= 1200)
+    assert not found(world, "PM675", SPLIT)

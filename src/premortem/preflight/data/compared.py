@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.tables import Table, is_id
 from premortem.profile.alone import summarise
 from premortem.profile.between import odd_one
@@ -158,4 +159,4 @@ def reportable(table: Table, shift: Shift) -> bool:
     """Not of a column that tells rows apart."""
     values = [row.values for row in table.sample.kept.values()]
     place = table.sample.columns.index(shift.column) if shift.column in table.sample.columns else -1
-    return place < 0 or not is_id(shift.column, [row[place] for row in values])
+    return place < 0 or not (is_key(shift.column) or is_id(shift.column, [row[place] for row in values]))

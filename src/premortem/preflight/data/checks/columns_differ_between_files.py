@@ -15,6 +15,9 @@ from premortem.profile.facts import Shift
 from premortem.profile.lone import between_splits, is_as_far, two_groups
 from premortem.profile.wording import shift
 
+_AT_THE_CUT = 16  # rows on each side
+_WIDER = 4.0  # times: of so few rows the quartiles say no more
+
 
 class ColumnsDifferBetweenFiles(Check):
     """A column is on another scale, in another place or one number in one file, and not in those beside it.
@@ -33,7 +36,8 @@ class ColumnsDifferBetweenFiles(Check):
     ## When it stays silent
     When columns only wander: between splits a shift counts from four spreads and a width from six times, between files of
     one split and within a file from six spreads and twelve times. Where three other columns agree up to chance, the files were
-    drawn alike, and one spread is enough. Where a column is one number in a long stretch of the training rows, too.
+    drawn alike, and one spread is enough. Where a column is one number in a long stretch of the training rows, too, and
+    where the other file goes on where the training rows end.
     """
 
     card = Card(
@@ -66,6 +70,7 @@ class ColumnsDifferBetweenFiles(Check):
                     if self._counts(facts, second, s)
                     and not is_a_stretch(first, second, s)
                     and not divides(first, second, s.column)
+                    and not goes_over(first, second, s)
                 ]
                 if found:
                     seen |= {first.path, second.path}
@@ -151,6 +156,24 @@ def is_a_stretch(first: Table, second: Table, found: Shift) -> bool:
         len(list(run)) for still, run in groupby(rows, lambda row: row.values[place] == found.second) if still
     ]
     return 2 * max(same, default=0) * first.rows >= second.rows * len(rows)
+
+
+def goes_over(first: Table, second: Table, found: Shift) -> bool:
+    """Whether the second file goes on where the first one ends, however far it leads from there: prices of a hundred years, divided at one of
+    them. Another unit begins with the first row."""
+    if found.how not in {"shifted", "rescaled"} or found.column not in first.sample.columns:
+        return False
+    place = first.sample.columns.index(found.column)
+    parts = []
+    for table, part in ((first, slice(-_AT_THE_CUT, None)), (second, slice(_AT_THE_CUT))):
+        rows = sorted(table.sample.kept.values(), key=lambda row: row.place)
+        parts.append(column_of(found.column, [row.values[place] for row in rows[part]]))
+    before, behind = parts
+    size = max(before.middle, behind.middle)
+    if min(before.counted, behind.counted) < _AT_THE_CUT or min(before.middle, behind.middle) <= 0:
+        return False
+    near = abs(behind.median - before.median) < size
+    return near and 1 / _WIDER < behind.middle / before.middle < _WIDER
 
 
 def divides(first: Table, second: Table, column: str) -> bool:

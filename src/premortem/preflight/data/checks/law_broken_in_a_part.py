@@ -63,7 +63,8 @@ def numbers(table: Table) -> dict[str, Any]:
                 days = np.array([cell[:19].replace(" ", "T") for cell in cells], dtype="datetime64[s]")
             except ValueError:
                 continue
-            found[name] = days.astype("float64") / 86400
+            # A missing time would be a very large number.
+            found[name] = np.where(np.isnat(days), np.nan, days.astype("float64") / 86400)
         elif (values := numbers_in(cells)) is not None and len(set(values)) > 5:
             found[name] = np.array(values)
     return {name: values for name, values in found.items() if not columns.is_clock(values)}

@@ -73,13 +73,25 @@ def exchanged(columns: Mapping[str, Any]) -> Iterator[Exchanged]:
 
 def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
     """c = a + b, a - b, a x b; a total of all columns that share its ending; exact up to rounding in most rows, and not in a part."""
+    import numpy as np
+
     names = list(columns)[:_MOST_COLUMNS]
     seen: set[str] = set()
     allowed = {name: tolerance(columns[name]) for name in names}
+    half = {name: 0.505 * rounding(columns[name][np.isfinite(columns[name])]) for name in names}
     for total, parts in sums(names):
         terms = [columns[part] for part in parts]
+        rest = {name: columns[name] for name in names if name not in (total, *parts)}
         found = judged(
-            total, " + ".join(parts), columns[total], allowed[total], sum(terms), terms, [moves] * len(terms)
+            total,
+            " + ".join(parts),
+            columns[total],
+            allowed[total],
+            sum(terms),
+            terms,
+            [moves] * len(terms),
+            sum(half[name] for name in (total, *parts)),
+            rest,
         )
         if found is not None and total not in seen:
             seen.add(total)
@@ -90,12 +102,17 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
                 continue
             a, b, c = columns[one], columns[two], columns[total]
             added = (moves, moves)
-            tried = [(f"{one} - {two}", a - b, added)]
+            off = half[total] + half[one] + half[two]
+            tried = [(f"{one} - {two}", a - b, added, off)]
             if one < two:
                 times = (lambda a, b=b: moves(a) * abs(b), lambda b, a=a: moves(b) * abs(a))
-                tried += [(f"{one} + {two}", a + b, added), (f"{one} x {two}", a * b, times)]
-            for law, made, moved in tried:
-                found = judged(total, law, c, allowed[total], made, (a, b), moved)
+                tried += [(f"{one} + {two}", a + b, added, off)]
+                tried += [
+                    (f"{one} x {two}", a * b, times, half[total] + half[one] * abs(b) + half[two] * abs(a))
+                ]
+            for law, made, moved, off in tried:
+                rest = {name: columns[name] for name in names if name not in (total, one, two)}
+                found = judged(total, law, c, allowed[total], made, (a, b), moved, off, rest)
                 if found is not None:
                     seen |= {total, one, two}
                     yield found
@@ -136,8 +153,11 @@ def judged(
     made: Any,
     terms: Sequence[Any],
     moved: Sequence[Callable[[Any], Any]],
+    off: Any,
+    rest: Mapping[str, Any],
 ) -> Broken | None:
-    """`moved`: by how much each term of a row moves what the law says. Most laws hold in no row: they are done with first."""
+    """`moved`: by how much each term of a row moves what the law says. `off`: what the digits of all terms are worth. `rest`: the other
+    columns. Most laws hold in no row: they are done with first."""
     import numpy as np
 
     finite = np.isfinite(here) & np.isfinite(made)
@@ -159,9 +179,9 @@ def judged(
     chance = float((np.abs(here[finite] - made[order]) <= allowed[finite]).mean())
     if share < 4 * chance + 0.1:
         return None
-    # Whole numbers may have been rounded before they were added, too.
-    rounded = np.abs(here - made) <= 0.5 * (len(terms) + 1)
-    if rounding(here[finite]) == 1 and rounded[finite & ~kept].mean() > 0.5:
+    # Numbers may have been rounded before they were added or multiplied, too.
+    rounded = np.abs(here - made) <= off
+    if rounded[finite & ~kept].mean() > 0.5:
         kept |= rounded
         if kept[finite].mean() > 1 - _BREAKS:
             return None
@@ -169,9 +189,20 @@ def judged(
     # A case of its own: a prize that is neither shared nor won is zero on both sides. What is damaged differs from row to row.
     if sum(len(np.unique(each[wrong])) == 1 for each in (here, *terms)) >= 2:
         return None
-    if " x " not in law and is_one_more(here[wrong] - made[wrong], made[wrong]):
+    left = (here - made)[wrong]
+    others = [values[wrong] for values in rest.values()]
+    if " x " not in law and (is_one_more(left, made[wrong]) or has_columns(left, others, 2 * allowed[wrong])):
         return None
     return Broken(column, law, len(wrong), int(finite.sum()), int(wrong[0]))
+
+
+def has_columns(left: Any, others: Sequence[Any], allowed: Any) -> bool:
+    """Whether what the rows leave over is what one or two more columns say: a discount, that most rows do not have."""
+    import numpy as np
+
+    signed = [sign * values for values in others for sign in (1, -1)]
+    more = [*signed, *(a + b for a, b in combinations(signed, 2))]
+    return any((np.abs(left - each) <= allowed).mean() >= _ONE_SIDE for each in more)
 
 
 def is_one_more(left: Any, made: Any) -> bool:
