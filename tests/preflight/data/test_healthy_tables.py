@@ -537,3 +537,32 @@ def test_films_that_came_later_have_higher_numbers(world, rng):
     }
     divided(world, made, np.arange(1500) >= 1200)
     assert not found(world, "PM675", SPLIT)
+
+
+def test_houses_of_which_half_have_a_cellar_below_all_of_the_ground_floor(world, rng):
+    """Then the area is the sum of the upper floor and the cellar, too."""
+    ground, upper = (
+        rng.integers(600, 1800, 900),
+        np.where(rng.random(900) < 0.7, rng.integers(300, 900, 900), 0),
+    )
+    cellar = np.where(rng.random(900) < 0.55, ground, ground - rng.integers(30, 500, 900))
+    table(world / "table.csv", {"cellar": cellar, "ground": ground, "upper": upper, "area": ground + upper})
+    assert not found(world, "PM703", SCRIPT)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_prices_of_each_year_that_rise_ever_faster(world, rng, unit):
+    growth = np.concatenate([np.linspace(0, 0.5, 110), np.linspace(0.5, 4.3, 100)])
+    prices = (np.exp(growth) * rng.normal(10, 0.2, 210)).round(3)
+    prices[110:] *= 30 if unit else 1
+    made = {"year": np.arange(1800, 2010), "prices": prices, "deaths": rng.normal(0, 1, 210).round(3)}
+    divided(world, made | {"births": rng.normal(0, 1, 210).round(3)}, np.arange(210) >= 110)
+    assert bool(found(world, "PM675", SPLIT)) is unit
+
+
+def test_the_year_of_arrays_that_were_divided_at_it(world, rng):
+    year = np.repeat(np.arange(1990, 2010), 160)
+    x = np.stack([year, *rng.normal(0, 1, (3, 3200))], 1).astype("float32")
+    for file, rows in (("train", year < 2009), ("valid", year == 2009)):
+        np.savez(world / f"{file}.npz", x=x[rows], y=rng.normal(0, 1, rows.sum()).astype("float32"))
+    assert not found(world, "PM675", "x = open('train.npz'), open('valid.npz')\n")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from itertools import groupby
+from math import log
+from typing import Any
 
 from premortem.amounts import some
 from premortem.preflight.data import compared
@@ -15,8 +17,12 @@ from premortem.profile.facts import Shift
 from premortem.profile.lone import between_splits, is_as_far, two_groups
 from premortem.profile.wording import shift
 
-_AT_THE_CUT = 16  # rows on each side
+_AT_THE_CUT = 16  # rows on each side, by which it is known how far rows are from each other
+_SAME = (
+    1.25  # times: no two units are so near each other, and what grows ever faster does so from where it was
+)
 _WIDER = 4.0  # times: of so few rows the quartiles say no more
+_NEXT = 5  # ... and those of them that are next to it
 
 
 class ColumnsDifferBetweenFiles(Check):
@@ -60,7 +66,7 @@ class ColumnsDifferBetweenFiles(Check):
             for first, second in compared.splits(root.tables):
                 if first.path in seen:
                     continue
-                found = shifts(first.profile, second.profile)
+                found = [s for s in shifts(first.profile, second.profile) if not goes_over(first, second, s)]
                 if not found and first.profile.kind == "table":
                     lone = between_splits(first.sample, second.sample)
                     found = [lone] if lone and not is_of_groups(first, second, lone) else []
@@ -70,7 +76,6 @@ class ColumnsDifferBetweenFiles(Check):
                     if self._counts(facts, second, s)
                     and not is_a_stretch(first, second, s)
                     and not divides(first, second, s.column)
-                    and not goes_over(first, second, s)
                 ]
                 if found:
                     seen |= {first.path, second.path}
@@ -161,33 +166,42 @@ def is_a_stretch(first: Table, second: Table, found: Shift) -> bool:
 def goes_over(first: Table, second: Table, found: Shift) -> bool:
     """Whether the second file goes on where the first one ends, however far it leads from there: prices of a hundred years, divided at one of
     them. Another unit begins with the first row."""
-    if found.how not in {"shifted", "rescaled"} or found.column not in first.sample.columns:
+    if (
+        found.how not in {"shifted", "rescaled"}
+        or found.factor <= 0
+        or found.column not in first.sample.columns
+    ):
         return False
-    place = first.sample.columns.index(found.column)
-    parts = []
-    for table, part in ((first, slice(-_AT_THE_CUT, None)), (second, slice(_AT_THE_CUT))):
-        rows = sorted(table.sample.kept.values(), key=lambda row: row.place)
-        parts.append(column_of(found.column, [row.values[place] for row in rows[part]]))
-    before, behind = parts
-    size = max(before.middle, behind.middle)
+    here, there = (in_order_of_rows(table, found.column) for table in (first, second))
+    before, behind = (column_of(found.column, some) for some in (here[-_AT_THE_CUT:], there[:_AT_THE_CUT]))
+    last, begin = (column_of(found.column, some) for some in (here[-_NEXT:], there[:_NEXT]))
     if min(before.counted, behind.counted) < _AT_THE_CUT or min(before.middle, behind.middle) <= 0:
         return False
-    near = abs(behind.median - before.median) < size
-    return near and 1 / _WIDER < behind.middle / before.middle < _WIDER
+    moves = found.first > 0 and abs(log(max(found.second / found.first, 1e-9))) > 0.5 * abs(log(found.factor))
+    if moves and last.median > 0 and 1 / _SAME < begin.median / last.median < _SAME:
+        return True
+    near = abs(begin.median - last.median) < max(before.middle, behind.middle)
+    return near and abs(log(behind.middle / before.middle)) < min(log(_WIDER), 0.5 * abs(log(found.factor)))
 
 
 def divides(first: Table, second: Table, column: str) -> bool:
     """Whether the rows of both files are sorted by a column, and one file begins where the other ends: it is the time at which they were
     divided."""
+    if column not in first.sample.columns:
+        return False
+    made, more = (in_order_of_rows(table, column) for table in (first, second))
+    apart = max(made) <= min(more) or max(more) <= min(made)
+    return apart and all(columns.is_in_order(values) for values in (made, more))
+
+
+def in_order_of_rows(table: Table, column: str) -> Any:
     import numpy as np
 
-    made, more = (
-        compared.moments(each, column) if column in each.cells else None for each in (first, second)
+    place = table.sample.columns.index(column)
+    made = np.array(
+        [row.values[place] for row in sorted(table.sample.kept.values(), key=lambda row: row.place)]
     )
-    if made is None or more is None:
-        return False
-    apart = max(made) <= min(more) or max(more) <= min(made)
-    return apart and all(columns.is_in_order(np.array(values)) for values in (made, more))
+    return made[np.isfinite(made)]
 
 
 def is_of_groups(first: Table, second: Table, found: Shift) -> bool:

@@ -6,7 +6,9 @@ from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 _HOLDS = 0.4  # of the rows, exactly: chance is asked for, too
+_MOSTLY = 2 / 3  # ... below which those that break it stand together: here and there, columns agree by nature
 _LESS = 0.45  # of the rows have two columns exchanged, at most
+_ROUGHLY = 0.2  # ... once rounding is left out
 _BREAKS = 0.02
 _CLEAR = 0.98  # of the other rows, where those that break it are left out: a law, and no habit
 _APART = 1.0  # spreads between two columns of which one lies above the other
@@ -81,7 +83,7 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
     half = {name: 0.505 * rounding(columns[name][np.isfinite(columns[name])]) for name in names}
     for total, parts in sums(names):
         terms = [columns[part] for part in parts]
-        rest = {name: columns[name] for name in names if name not in (total, *parts)}
+        rest = {name: values for name, values in columns.items() if name not in (total, *parts)}
         found = judged(
             total,
             " + ".join(parts),
@@ -111,7 +113,7 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
                     (f"{one} x {two}", a * b, times, half[total] + half[one] * abs(b) + half[two] * abs(a))
                 ]
             for law, made, moved, off in tried:
-                rest = {name: columns[name] for name in names if name not in (total, one, two)}
+                rest = {name: values for name, values in columns.items() if name not in (total, one, two)}
                 found = judged(total, law, c, allowed[total], made, (a, b), moved, off, rest)
                 if found is not None:
                     seen |= {total, one, two}
@@ -165,6 +167,14 @@ def judged(
         return None
     kept = np.abs(here - made) <= allowed
     share = float(kept[finite].mean())
+    if share < _ROUGHLY:
+        return None
+    # Numbers may have been rounded before they were added or multiplied, too.
+    rounded = np.abs(here - made) <= off
+    if share < 1 and rounded[finite & ~kept].mean() > 0.5:
+        allowed = np.maximum(allowed, off)
+        kept |= rounded
+        share = float(kept[finite].mean())
     if not _HOLDS <= share <= 1 - _BREAKS or not here[finite].std():
         return None
     for term, by in zip(
@@ -179,12 +189,9 @@ def judged(
     chance = float((np.abs(here[finite] - made[order]) <= allowed[finite]).mean())
     if share < 4 * chance + 0.1:
         return None
-    # Numbers may have been rounded before they were added or multiplied, too.
-    rounded = np.abs(here - made) <= off
-    if rounded[finite & ~kept].mean() > 0.5:
-        kept |= rounded
-        if kept[finite].mean() > 1 - _BREAKS:
-            return None
+    turns = float((np.diff(kept[finite].astype(int)) != 0).mean())
+    if share < _MOSTLY and turns > share * (1 - share):  # half as often as by chance
+        return None
     wrong = np.flatnonzero(finite & ~kept)
     # A case of its own: a prize that is neither shared nor won is zero on both sides. What is damaged differs from row to row.
     if sum(len(np.unique(each[wrong])) == 1 for each in (here, *terms)) >= 2:
