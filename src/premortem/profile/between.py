@@ -25,6 +25,7 @@ _FEWEST_FILES = 3  # for one of them to be the odd one
 _MOST_FILES = 16  # of them that are compared with each other
 T = TypeVar("T")
 _NEAR = 0.4  # of the distance between the quartiles: so far may each of them be from where it should be
+_STRETCHES = 16
 _OF_A_GROUP = 10  # rows on average, at least
 _FEWEST_NOISY = 4  # columns that say how much noise there is
 _ERRORS = 4.0  # standard errors of a mean; of a median they are 1.25 times as large
@@ -275,7 +276,10 @@ def along(sample: Sample, kind: str) -> list[Shift]:
     found = [
         s
         for s in found
-        if s.how == "rescaled" or not any(follows_order(half, places[s.column]) for half in halves)
+        if not goes_on(sample, places[s.column])
+        and not any(
+            follows_order(half, places[s.column]) for half in (halves if s.how == "shifted" else [sample])
+        )
     ]
     return found if len(found) <= max(1, len(first.columns) // 3) else []
 
@@ -288,12 +292,25 @@ def is_sorted_by(sample: Sample, place: int) -> bool:
     return 1 < groups <= len(values) // _OF_A_GROUP and sum(a != b for a, b in pairwise(values)) == groups - 1
 
 
+def goes_on(sample: Sample, place: int | None) -> bool:
+    """Whether a column changes by many small factors, as a price does in ten years: another unit changes it by one large one."""
+    rows = sorted(sample.kept.values(), key=lambda row: row.place)
+    values = [row.values[place] for row in rows] if place is not None else [row.label or 0.0 for row in rows]
+    size = len(values) // _STRETCHES
+    middles = [median(values[at * size : (at + 1) * size]) for at in range(_STRETCHES)]
+    if not all(math.isfinite(middle) and middle > 0 for middle in middles):
+        return False
+    logs = [math.log(middle) for middle in middles]
+    half = _STRETCHES // 2
+    return max(abs(b - a) for a, b in pairwise(logs)) < abs(median(logs[half:]) - median(logs[:half])) / 2
+
+
 def follows_order(half: Sample, place: int | None) -> bool:
     """Of a column, or of the target."""
     rows = sorted(half.kept.values(), key=lambda row: row.place)
     values = [row.values[place] if place is not None else row.label or 0.0 for row in rows]
-    rising = sum(b >= a for a, b in pairwise(values))
-    return len(values) < 20 or max(rising, len(values) - 1 - rising) > 0.8 * len(values)
+    rising, falling = sum(b >= a for a, b in pairwise(values)), sum(b <= a for a, b in pairwise(values))
+    return len(values) < 20 or max(rising, falling) > 0.8 * len(values)
 
 
 def odd_one(things: Sequence[T], differ: Callable[[T, T], list[Shift]]) -> tuple[T, list[Shift]] | None:

@@ -51,7 +51,17 @@ def lone_column(first: Sequence[Column], second: Sequence[Column]) -> Shift | No
     far = abs(a.median - b.median) > _FAR * max(one, two) / _SPREAD
     if not far and max(one / two, two / one) < _WIDE:
         return None
+    # Another unit does to all rows what it does to the quartiles. Of rounded values these jump from one to the next by chance.
+    if not far and not alike_in_width(a, b, two / one):
+        return None
     return Shift(a.name, "shifted" if far else "rescaled", a.mean, a.spread, b.mean, b.spread, two / one)
+
+
+def alike_in_width(a: Column, b: Column, times: float) -> bool:
+    """Whether the spread goes the way of the quartiles, half of it at least."""
+    if min(a.spread, b.spread) <= 0:
+        return False
+    return math.log(b.spread / a.spread) * math.copysign(1, math.log(times)) > 0.5 * abs(math.log(times))
 
 
 def columns_of(sample: Sample, rows: Sequence[Row]) -> list[Column]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.tables import Table, is_id
 from premortem.profile.alone import summarise
 from premortem.profile.between import odd_one
@@ -74,13 +75,27 @@ def likewise(first: Table, second: Table) -> Iterator[Any]:
         rng = np.random.default_rng(0)
         for _ in range(_DRAWS):
             yield np.flatnonzero(np.isin(places, rng.permutation(len(groups))[: len(second.values(name))]))
+    for here, there in at_a_time(first, second):
+        yield from np.array_split(np.argsort(here, kind="stable"), max(2, len(here) // len(there)))
+
+
+def at_a_time(first: Table, second: Table) -> Iterator[tuple[Any, Any]]:
+    """Times, or other numbers, by which the rows were divided: all of the one table are before all of the other."""
+    import numpy as np
+
     for name in first.cells:
-        made, more = first.numbers(name), second.numbers(name) if name in second.cells else None
+        made, more = moments(first, name), moments(second, name) if name in second.cells else None
         if made is None or more is None or len(first.values(name)) < _FEWEST_GROUPS:
             continue
         here, there = np.array(made), np.array(more)
         if np.isfinite(here).all() and (here.max() <= there.min() or there.max() <= here.min()):
-            yield from np.array_split(np.argsort(here, kind="stable"), max(2, len(here) // len(there)))
+            yield here, there
+
+
+def moments(table: Table, name: str) -> Sequence[float] | None:
+    """The numbers of a column, or its times where they are written as dates."""
+    times = table.times.get(name)
+    return times.head if times is not None and len(times.head) == table.rows else table.numbers(name)
 
 
 def beside(table: Table) -> tuple[str, str, tuple[str, ...]]:
@@ -144,4 +159,4 @@ def reportable(table: Table, shift: Shift) -> bool:
     """Not of a column that tells rows apart."""
     values = [row.values for row in table.sample.kept.values()]
     place = table.sample.columns.index(shift.column) if shift.column in table.sample.columns else -1
-    return place < 0 or not is_id(shift.column, [row[place] for row in values])
+    return place < 0 or not (is_key(shift.column) or is_id(shift.column, [row[place] for row in values]))

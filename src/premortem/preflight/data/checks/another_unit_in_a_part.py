@@ -24,7 +24,8 @@ class AnotherUnitInAPart(Check):
 
     ## When it stays silent
     When the rows of the part differ from the rest in other columns too, when parts differ that much among themselves, when no usual
-    conversion makes them agree or several would, and below thirty rows of a part.
+    conversion makes them agree or several would, below thirty rows of a part, and for stretches of a file that is sorted by
+        the column.
     """
 
     card = Card(
@@ -85,7 +86,7 @@ class AnotherUnitInAPart(Check):
                 where = f"where `{shown(name)}` is {some(map(shown, odd))}"
                 return self._say(root, table, column, where, "in the other rows", found)
         chunks = list(columns.chunks(len(values)))
-        found = odd_rows(chunks) if len(chunks) >= 4 else None
+        found = odd_rows(chunks) if len(chunks) >= 4 and not columns.is_in_order(values) else None
         if found is not None:
             first, last = chunks[found.parts[0]][0], chunks[found.parts[-1]][-1]
             together = len(found.parts) == found.parts[-1] - found.parts[0] + 1

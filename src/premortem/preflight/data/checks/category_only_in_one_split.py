@@ -10,9 +10,10 @@ from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations.columns import VARIED
 from premortem.preflight.data.tables import Table, is_whole
 from premortem.preflight.unit import Card, Check, Findings, Severity
-from premortem.profile.between import only_in
+from premortem.profile.between import FEWEST, only_in
 from premortem.profile.facts import Profile
 
+_CHANCE = 1e-3  # that rows which come throughout a file all come after a time
 _FEW = 60  # values: a column with more of them is no list of classes
 
 
@@ -33,7 +34,8 @@ class CategoryOnlyInOneSplit(Check):
     ## When it stays silent
     When the splits have hardly a value in common, as names and identifiers, and when so few rows have it that chance
     explains it. For what is not predicted: where the column is a quantity; where a value comes in few stretches of the file, or in
-    few of the patients or shops by which the rows were divided.
+    few of the patients or shops by which the rows were divided; where the rows were divided at a time, and the value comes only some time
+    after that (a company that is listed since).
     """
 
     card = Card(
@@ -47,8 +49,9 @@ class CategoryOnlyInOneSplit(Check):
     def look(self, facts: DataFacts) -> Findings:
         for root in facts.roots:
             for first, second in compared.splits(root.tables):
-                for column, values in second.categories.items():
+                for column, counts in second.categories.items():
                     known = first.categories.get(column)
+                    values = {value: number for value, number in counts.items() if value.strip()}
                     if known and len(values) <= _FEW and facts.uses(second, column):
                         if not facts.predicts(column) and is_natural(first, second, column):
                             continue
@@ -96,13 +99,27 @@ def is_natural(first: Table, second: Table, column: str) -> bool:
     if column not in first.cells or column not in second.cells:
         return False
     one, two = first.cells[column], second.cells[column]
-    if is_quantity(first.numbers(column)):
+    if is_quantity(first.numbers(column)) or comes_later(first, second, column):
         return True
     units = [([key for key, _ in groupby(one)], [key for key, _ in groupby(two)])]
     for _, here, there in compared.groupings(first, second):
         units.append((in_groups(here, one), in_groups(there, two)))
     return any(
         not only_in(*(Profile("", classes=tuple(Counter(each).items())) for each in both)) for both in units
+    )
+
+
+def comes_later(first: Table, second: Table, column: str) -> bool:
+    """Whether the rows were divided at a time, and what only the later ones have begins after that: another way of writing begins with them."""
+    import numpy as np
+
+    cells = np.array(second.cells[column])
+    new = [cells == value for value in sorted(second.values(column) - first.values(column))]
+    new = [rows for rows in new if rows.sum() >= FEWEST]
+    return bool(new) and any(
+        all((there >= there[rows].min()).mean() ** rows.sum() < _CHANCE for rows in new)
+        for here, there in compared.at_a_time(first, second)
+        if here.max() <= there.min() and np.isfinite(there).all()
     )
 
 

@@ -25,7 +25,8 @@ class CodedInTwoWays(Check):
     Bring all rows to one code where they are read.
 
     ## When it stays silent
-    When words and numbers come side by side in all groups of rows and throughout the file (a code of both), and below five percent.
+    When words and numbers come side by side in all groups of rows and throughout the file (a code of both), when words are numbers with something
+    more (2018Q4 beside 2018), and below five percent.
     """
 
     card = Card(
@@ -78,6 +79,9 @@ def words_and_numbers(table: Table, column: str, counts: Counter[str]) -> str:
     number, word = sum(counts[each] for each in numbers), sum(counts[each] for each in words)
     if min(len(numbers), len(words)) < 2 or min(number, word) < _SHARE * counts.total():
         return ""
+    finer = sum(counts[each] for each in words if any(each.startswith(known) for known in numbers))
+    if finer >= _PURE * word:
+        return ""  # 2018Q4 beside 2018: a quarter, and a year
     for name, cells in columns.sources(table).items():
         if name == column:
             continue

@@ -22,7 +22,9 @@ class LawBrokenInAPart(Check):
     Compute the column anew from the others, or leave these rows out.
 
     ## When it stays silent
-    When the law holds in fewer than 40 or in more than 98 of 100 rows, and when rows that belong to others keep it nearly as often.
+    When the law holds in fewer than 40 or in more than 98 of 100 rows, or in less than two thirds and those that break it do not stand together;
+    when rows that belong to others keep it nearly as often, when it holds to rounding, and for sums where what is left over may be one more part
+    (a fee), or is what one or two other columns say (a discount).
     """
 
     card = Card("PM703", "law-broken-in-a-part", "data-order", Severity.WARNING)
@@ -63,7 +65,8 @@ def numbers(table: Table) -> dict[str, Any]:
                 days = np.array([cell[:19].replace(" ", "T") for cell in cells], dtype="datetime64[s]")
             except ValueError:
                 continue
-            found[name] = days.astype("float64") / 86400
+            # A missing time would be a very large number.
+            found[name] = np.where(np.isnat(days), np.nan, days.astype("float64") / 86400)
         elif (values := numbers_in(cells)) is not None and len(set(values)) > 5:
             found[name] = np.array(values)
     return {name: values for name, values in found.items() if not columns.is_clock(values)}

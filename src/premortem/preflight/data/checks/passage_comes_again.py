@@ -7,11 +7,12 @@ from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import columns, order
-from premortem.preflight.data.tables import Table
+from premortem.preflight.data.tables import Table, is_whole
 from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
 
 _AGAIN = 0.03  # of the rows
 _AS_OFTEN = 0.9  # of the rows that come again do so equally often
+_DIFFER = 0.5  # of the rows: they were measured anew
 _MEASURED = 3  # numbers of a row that is known again
 
 
@@ -30,7 +31,8 @@ class PassageComesAgain(Check):
 
     ## When it stays silent
     When keys repeat by nature, for numbers of rows and of groups, when a passage comes more than three times (a rhythm), when both passages are
-    of the same years or names (the price of each year, beside each of several shops), and below three percent of the rows.
+    of the same years or names (the price of each year, beside each of several shops; the latitude of each country, in each year), and below three
+    percent of the rows.
     """
 
     card = Card(
@@ -73,7 +75,7 @@ class PassageComesAgain(Check):
         for column, values in columns.measured(table).items():
             asked = facts.uses(table, column) and not order.names_groups(values)
             found = order.again(values) if asked else None
-            if found is not None and not is_of_all(table, found):
+            if found is not None and not is_of_all(table, found) and not is_of_names(table, column, found):
                 return self.finding(
                     f"`{shown(root.name)}`: {found.rows:,} values of `{shown(column)}` in `{shown(table.shown)}` are those of another passage: from row "
                     f"{found.second:,} on they repeat rows {found.first:,} and following",
@@ -124,6 +126,8 @@ class PassageComesAgain(Check):
             return
         one, two = columns.measured(first), columns.measured(second)
         for column in [name for name in one if name in two and facts.uses(second, name)]:
+            if order.names_groups(one[column]):
+                continue  # the days of the month
             found = order.shared(one[column], two[column])
             if found is None or same_times(first, second, found):
                 continue
@@ -160,6 +164,37 @@ def is_of_all(table: Table, found: order.Again) -> bool:
     return not all(same.values()) and any(
         again and (name in table.times or is_key(name) or rises(table.numbers(name), here))
         for name, again in same.items()
+    )
+
+
+def is_of_names(table: Table, column: str, found: order.Again) -> bool:
+    """Whether both passages are of the same names, each of which has one value wherever it stands: the latitude of a country, in each year."""
+    cells = table.cells[column]
+    pairs = [
+        (at, at + found.second - found.first)
+        for at in range(found.first, min(found.first + found.rows, len(cells) - found.second + found.first))
+    ]
+    again = [(one, two) for one, two in pairs if cells[one] == cells[two]]
+    return any(
+        sum(names[one] == names[two] for one, two in again) >= _AS_OFTEN * len(again)
+        and len(set(zip(names, cells, strict=True))) == len(set(names))
+        for name, names in table.cells.items()
+        if name != column and is_name(table, name, found)
+    )
+
+
+def is_name(table: Table, name: str, found: order.Again) -> bool:
+    """Text, or numbers of groups. Other whole numbers are so where what is measured beside them differs between the two passages: what was
+    copied as a whole has the same quantities, too."""
+    import numpy as np
+
+    values = table.numbers(name)
+    if values is None or order.names_groups(np.array(values)):
+        return True
+    here, there = (slice(start, start + found.rows) for start in (found.second, found.first))
+    return is_whole(values) and any(
+        (made[here] != made[there][: len(made[here])]).mean() > _DIFFER
+        for made in columns.measured(table).values()
     )
 
 

@@ -10,6 +10,7 @@ from premortem.preflight.data.tables import Table, is_id, numbers_in
 VARIED = 20  # different values of a column that measures something
 FEWEST = 30  # rows of a part
 _CHUNKS = 24
+_IN_ORDER = 0.8  # of the steps from row to row go one way: of rows in no order, half do
 _MOST_GROUPS = 60
 _CLOCK = 24  # different times: of as many numbers that are none, two in five have more than 59 behind their hundreds
 
@@ -49,6 +50,14 @@ def is_clock(values: Any) -> bool:
     made = np.unique(values[np.isfinite(values)])
     whole = len(made) >= _CLOCK and made[0] >= 0 and 1200 <= made[-1] <= 2400 and bool((made % 1 == 0).all())
     return bool(whole and (made % 100 < 60).all())
+
+
+def is_in_order(values: Any) -> bool:
+    """Whether the rows are sorted by a column, or stand in blocks that have one value each: stretches of the file differ in it by nature."""
+    import numpy as np
+
+    steps = np.diff(values[np.isfinite(values)])
+    return len(steps) > 0 and bool(max((steps >= 0).mean(), (steps <= 0).mean()) >= _IN_ORDER)
 
 
 def words(table: Table) -> dict[str, Sequence[str]]:

@@ -18,6 +18,7 @@ _BAD = 0.25  # of that, or less, is left in the part
 _UNLIKELY = (
     3.0  # standard errors: of the parts of one table hardly any lies so far below the others by chance
 )
+_ODD = 1.5  # times as far as the oddest of the other parts
 _CLEARLY = 0.6  # of it comes back once the labels are put right
 
 
@@ -85,12 +86,27 @@ def unfollowed(rows: Sequence[Any], labels: Sequence[Any]) -> Unfollowed | None:
     found = named(bad, made, labels, weights, scores, worth + chance, chance, classes, np)
     if found.how:
         return found
+
     # Where no change puts them right, they belong to other rows: then nothing can be learnt from these parts alone, either. A part of
     # another kind has rules of its own.
-    own = [crossed(made[at], labels[at], classes, np) for at in bad]
-    guessed = [float(np.bincount(labels[at]).max() / len(labels[at])) for at in bad]
-    blind = float(np.mean(own)) - float(np.mean(guessed)) <= _BAD * worth
+    def learnt(parts: Sequence[int]) -> float:
+        own = [crossed(made[at], labels[at], classes, np) for at in parts]
+        guessed = [float(np.bincount(labels[at]).max() / len(labels[at])) for at in parts]
+        return float(np.mean(own)) - float(np.mean(guessed))
+
+    # ... and from as many rows of the others something can: of few rows and many classes nothing is learnt anywhere.
+    blind = learnt(bad) <= _BAD * worth < learnt(good)
+    if any(uneven(labels[at], [labels[each] for each in good], classes, np) for at in bad):
+        return None
     return found if blind and len(bad) < len(good) else None
+
+
+def uneven(part: Any, others: Sequence[Any], classes: int, np: Any) -> bool:
+    """Whether a part has its rows in fewer or in more classes than others have, whatever these are called: then it is a part of another kind,
+    as the first cars of a year are. Labels of other rows of the same kind are as many of each."""
+    made = [np.sort(np.bincount(each, minlength=classes) / len(each))[::-1] for each in (part, *others)]
+    far = [float(np.abs(each - np.mean(made[1:], axis=0)).sum()) for each in made]
+    return far[0] > _ODD * max(far[1:])
 
 
 def wide(x: Any, np: Any) -> Any:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from premortem.preflight.data import compared, names
+from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.data_facts import Entries
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.tables import Table, numbers_in
+from premortem.preflight.data.tables import Table, is_id, numbers_in
 
 _GROUPS = 20  # groups, at least
+_TIMES = 5  # before the rows that are judged
 _ROWS = 3  # of a group, on average
 _PURE = 0.98  # of the groups have one label
 _EVEN = 0.95  # of the rows have one label, at most
@@ -18,9 +20,8 @@ _BOTH = 0.5  # of the judged rows are of a group that is trained on
 _ASKED = 300  # judged rows whose nearest row is looked for,
 _KNOWN = 3000  # ... among so many trained ones
 _NEAREST = 0.3  # of them have it in their own group,
+_NEAR = 1 / 12  # of the groups lie between two that are alike; of numbers in no order, a third do
 _CHANCE = 10.0  # ... and so many times as many as by chance
-_FEW_GROUPS = 2  # of one label, of which none is far from another
-_NEARBY = 0.5  # times as far in the order of the numbers as groups of the same label are from each other
 _KINDS = frozenset(
     "class classes category label labels target y type kind species genus breed family brand make model product code topic intent tag word "
     "fine coarse sub subclass subcategory answer outcome diagnosis disease finding grade".split()
@@ -95,15 +96,16 @@ def shared(
 
 def by_time(each: Parts) -> bool:
     """Whether what is judged is later than all that is trained on: persons are meant to come again."""
-    for name in each.one.times:
-        first, second = each.one.cells.get(name), each.two.cells.get(name)
-        if first is None or second is None or name not in each.two.times:
+    for name in each.one.cells:
+        if name not in each.two.cells:
             continue
-        made: list[Sequence[Any]] = [
-            numbers_in(cells) or cells for cells in (first, second)
-        ]  # dates sort as their texts do
+        made: list[Sequence[Any] | None] = [compared.moments(table, name) for table in (each.one, each.two)]
+        if None in made and name in each.one.times and name in each.two.times:
+            made = [each.one.cells[name], each.two.cells[name]]  # dates sort as their texts do
+        if made[0] is None or made[1] is None or is_id(name, None):
+            continue
         known, asked = [made[0][at] for at in each.trained], [made[1][at] for at in each.judged]
-        if {type(value) for value in (*known, *asked)} in ({float}, {str}) and min(asked) >= max(known):
+        if len(set(known)) >= _TIMES and min(asked) >= max(known):
             return True
     return False
 
@@ -226,39 +228,22 @@ def own_group(
     right = float(
         np.mean([groups[at] == of[row] for at, row in zip(far.argmin(1).tolist(), chosen, strict=True)])
     )
-    if is_a_quantity(groups, far, [of[row] for row in chosen], one_label(each, label, known)):
-        return 0.0
     counts = Counter(groups)
     chance = float(np.mean([counts[of[row]] / len(groups) for row in chosen]))
-    return right if right >= _CHANCE * chance else 0.0
+    if right < _CHANCE * chance or is_quantity(name, groups, [of[row] for row in chosen], far):
+        return 0.0
+    return right
 
 
-def one_label(each: Parts, label: str, known: Sequence[str]) -> dict[str, str]:
-    """The label of each group that is trained on."""
-    cells = each.one.cells[label]
-    return {group: cells[at] for group, at in zip(known, each.trained, strict=True)}
-
-
-def is_a_quantity(groups: Sequence[str], far: Any, asked: Sequence[str], labels: dict[str, str]) -> bool:
-    """Whether the column measures something, as a distance or an age does, of which the label may well be a function: the nearest row of
-    another group has a number nearby. Numbers of persons say nothing about how alike these are, beyond that sick ones may come first."""
+def is_quantity(name: str, trained: Sequence[str], judged: Sequence[str], far: Any) -> bool:
+    """Whether rows that are alike have numbers that are near each other, in another group too: 1355 and 1400 are times of the day. The
+    numbers of persons are in no order. `far`: how far each judged row is from each trained one."""
     import numpy as np
 
-    values = numbers_in(list(dict.fromkeys(groups)))
-    if values is None:
+    made = numbers_in([*trained, *judged])
+    if made is None or says_whose(name) or is_key(name):
         return False
-    number = dict(zip(dict.fromkeys(groups), values, strict=True))
-    order = {group: at for at, group in enumerate(sorted(number, key=number.__getitem__))}
-    names = np.array(groups)
-    apart, chance = [], []
-    for own, distances in zip(asked, far, strict=True):
-        if own not in order:
-            continue
-        others = names != own
-        nearest = names[others][distances[others].argmin()]
-        alike = [order[group] for group in order if group != own and labels[group] == labels[own]]
-        # Compared within one label, where the nearest row has it.
-        if labels[nearest] == labels[own] and len(alike) > _FEW_GROUPS:
-            apart.append(abs(order[nearest] - order[own]))
-            chance.append(float(np.mean([abs(at - order[own]) for at in alike])))
-    return len(apart) >= _GROUPS and float(np.mean(apart)) < _NEARBY * float(np.mean(chance))
+    _, places = np.unique(made, return_inverse=True)
+    here, there = places[: len(trained)], places[len(trained) :]
+    other = np.where(here[None] == there[:, None], np.inf, far).argmin(1)
+    return bool(np.abs(here[other] - there).mean() < _NEAR * (places.max() + 1))

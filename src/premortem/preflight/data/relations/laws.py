@@ -6,7 +6,9 @@ from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 _HOLDS = 0.4  # of the rows, exactly: chance is asked for, too
+_MOSTLY = 2 / 3  # ... below which those that break it stand together: here and there, columns agree by nature
 _LESS = 0.45  # of the rows have two columns exchanged, at most
+_ROUGHLY = 0.2  # ... once rounding is left out
 _BREAKS = 0.02
 _CLEAR = 0.98  # of the other rows, where those that break it are left out: a law, and no habit
 _APART = 1.0  # spreads between two columns of which one lies above the other
@@ -14,6 +16,8 @@ _BACK = 0.5  # spreads: once they are exchanged, the rows lie where the others d
 _BETWEEN = 0.02  # of the rows lie between the two orders
 _MOST_COLUMNS = 14
 _FEWEST = 200  # rows
+_ONE_SIDE = 0.95  # of the rows: of other rows, half lie on each
+_VARIES = 0.25  # of its mean: a share that is not the same in all rows
 
 
 class Exchanged(NamedTuple):
@@ -71,13 +75,25 @@ def exchanged(columns: Mapping[str, Any]) -> Iterator[Exchanged]:
 
 def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
     """c = a + b, a - b, a x b; a total of all columns that share its ending; exact up to rounding in most rows, and not in a part."""
+    import numpy as np
+
     names = list(columns)[:_MOST_COLUMNS]
     seen: set[str] = set()
     allowed = {name: tolerance(columns[name]) for name in names}
+    half = {name: 0.505 * rounding(columns[name][np.isfinite(columns[name])]) for name in names}
     for total, parts in sums(names):
         terms = [columns[part] for part in parts]
+        rest = {name: values for name, values in columns.items() if name not in (total, *parts)}
         found = judged(
-            total, " + ".join(parts), columns[total], allowed[total], sum(terms), terms, [moves] * len(terms)
+            total,
+            " + ".join(parts),
+            columns[total],
+            allowed[total],
+            sum(terms),
+            terms,
+            [moves] * len(terms),
+            sum(half[name] for name in (total, *parts)),
+            rest,
         )
         if found is not None and total not in seen:
             seen.add(total)
@@ -88,12 +104,17 @@ def broken(columns: Mapping[str, Any]) -> Iterator[Broken]:
                 continue
             a, b, c = columns[one], columns[two], columns[total]
             added = (moves, moves)
-            tried = [(f"{one} - {two}", a - b, added)]
+            off = half[total] + half[one] + half[two]
+            tried = [(f"{one} - {two}", a - b, added, off)]
             if one < two:
                 times = (lambda a, b=b: moves(a) * abs(b), lambda b, a=a: moves(b) * abs(a))
-                tried += [(f"{one} + {two}", a + b, added), (f"{one} x {two}", a * b, times)]
-            for law, made, moved in tried:
-                found = judged(total, law, c, allowed[total], made, (a, b), moved)
+                tried += [(f"{one} + {two}", a + b, added, off)]
+                tried += [
+                    (f"{one} x {two}", a * b, times, half[total] + half[one] * abs(b) + half[two] * abs(a))
+                ]
+            for law, made, moved, off in tried:
+                rest = {name: values for name, values in columns.items() if name not in (total, one, two)}
+                found = judged(total, law, c, allowed[total], made, (a, b), moved, off, rest)
                 if found is not None:
                     seen |= {total, one, two}
                     yield found
@@ -134,8 +155,11 @@ def judged(
     made: Any,
     terms: Sequence[Any],
     moved: Sequence[Callable[[Any], Any]],
+    off: Any,
+    rest: Mapping[str, Any],
 ) -> Broken | None:
-    """`moved`: by how much each term of a row moves what the law says. Most laws hold in no row: they are done with first."""
+    """`moved`: by how much each term of a row moves what the law says. `off`: what the digits of all terms are worth. `rest`: the other
+    columns. Most laws hold in no row: they are done with first."""
     import numpy as np
 
     finite = np.isfinite(here) & np.isfinite(made)
@@ -143,6 +167,14 @@ def judged(
         return None
     kept = np.abs(here - made) <= allowed
     share = float(kept[finite].mean())
+    if share < _ROUGHLY:
+        return None
+    # Numbers may have been rounded before they were added or multiplied, too.
+    rounded = np.abs(here - made) <= off
+    if share < 1 and rounded[finite & ~kept].mean() > 0.5:
+        allowed = np.maximum(allowed, off)
+        kept |= rounded
+        share = float(kept[finite].mean())
     if not _HOLDS <= share <= 1 - _BREAKS or not here[finite].std():
         return None
     for term, by in zip(
@@ -157,11 +189,39 @@ def judged(
     chance = float((np.abs(here[finite] - made[order]) <= allowed[finite]).mean())
     if share < 4 * chance + 0.1:
         return None
+    turns = float((np.diff(kept[finite].astype(int)) != 0).mean())
+    if share < _MOSTLY and turns > share * (1 - share):  # half as often as by chance
+        return None
     wrong = np.flatnonzero(finite & ~kept)
     # A case of its own: a prize that is neither shared nor won is zero on both sides. What is damaged differs from row to row.
     if sum(len(np.unique(each[wrong])) == 1 for each in (here, *terms)) >= 2:
         return None
+    left = (here - made)[wrong]
+    others = [values[wrong] for values in rest.values()]
+    if " x " not in law and (is_one_more(left, made[wrong]) or has_columns(left, others, 2 * allowed[wrong])):
+        return None
     return Broken(column, law, len(wrong), int(finite.sum()), int(wrong[0]))
+
+
+def has_columns(left: Any, others: Sequence[Any], allowed: Any) -> bool:
+    """Whether what the rows leave over is what one or two more columns say: a discount, that most rows do not have."""
+    import numpy as np
+
+    signed = [sign * values for values in others for sign in (1, -1)]
+    more = [*signed, *(a + b for a, b in combinations(signed, 2))]
+    return any((np.abs(left - each) <= allowed).mean() >= _ONE_SIDE for each in more)
+
+
+def is_one_more(left: Any, made: Any) -> bool:
+    """Whether what the rows leave over may be one more part, which most rows do not have and which has no column: a fee, a discount. It is on
+    one side, smaller than the rest, and no share of it, as a tax would be."""
+    import numpy as np
+
+    known = made > 0
+    if max((left > 0).mean(), (left < 0).mean()) < _ONE_SIDE or (made < 0).any() or not known.any():
+        return False
+    share = np.abs(left[known]) / made[known]
+    return bool(np.median(share) < 1 and share.std() > _VARIES * share.mean())
 
 
 def rounding(values: Any) -> float:

@@ -93,6 +93,7 @@ _BEYOND = (
 _CHANCE = 1.36  # ... once in 20
 _ALIKE = 0.25  # ... and more is not alike, however much parts differ by nature
 _TIMES = 2.0  # as far from the rest as parts differ by nature, and as every other column
+_FITTING = 3  # conversions, at most: where feet, ounces and hours all fit, none is meant
 _LARGE = 5.0  # times: a factor that groups of one thing seldom differ by
 _NEXT = 1.25  # times: the neighbours of a small factor that must not fit,
 _NEXT_LARGE = 2.0  # ... and those of a large one
@@ -172,7 +173,10 @@ def converted(
     left, _, factor, start, made = tried[0]
     if left > like or any(distance(next_to, whole) <= like for next_to in _neighbours(made, factor, start)):
         return None
-    how = " or ".join(each[1] for each in tried if each[0] <= like)
+    fitting = [each[1] for each in tried if each[0] <= like]
+    if len(fitting) > _FITTING:
+        return None
+    how = " or ".join(fitting)
     here, there = float(np.median(strange)), float(np.median(whole))
     return _Found(how, here, there, factor >= _LARGE, start != 0, apart)
 
