@@ -68,7 +68,8 @@ class SameBatchEveryStep(Detector):
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
         elif isinstance(event, RunEnded):
-            for loader in list(self._passes):
+            # Where the run was cut off, the last pass may have had more batches: at rest they are only counted, by its end.
+            for loader in list(self._passes) if event.reason == "finished" else ():
                 yield from self._passed(event, loader)
         elif isinstance(event, BatchDrawn):
             if event.index > 0:

@@ -201,7 +201,7 @@ def test_what_a_column_measures_is_no_group(world, rng, measures, sorted_by_labe
     for split, count in (("train", 900), ("test", 300)):
         which = rng.integers(0, 60, count)
         x = (own[which] + rng.normal(0, 0.2, (count, 4))).round(3)
-        columns = {"key": which + 1} | {f"x{at}": x[:, at] for at in range(4)}
+        columns = {"distance" if measures else "key": which + 1} | {f"x{at}": x[:, at] for at in range(4)}
         table(world / f"{split}.csv", columns | {"label": [f"kind {k}" for k in kind[which]]})
     assert bool(found(world, "PM725", "y = row['label']")) is not measures
 
