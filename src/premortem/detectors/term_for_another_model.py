@@ -38,7 +38,7 @@ class TermForAnotherModel(Detector):
     went through it. The other one steps, and the gradients of the first are cleared before it has stepped. So it was 40 times in a row.
 
     ## When it stays silent
-    The judge ever steps on such a pass, any of its calls in the pass has an input with a graph, or it gets no gradient (it is frozen).
+    The judge ever steps on such a pass, or the other optimizer holds some of it too, any of its calls in the pass has an input with a graph, or it gets no gradient (it is frozen).
     """
 
     card = Card("PM163", "term-for-another-model", "grad-flow", Severity.ERROR).explaining(
@@ -75,8 +75,10 @@ class TermForAnotherModel(Detector):
         players = self.fact(Players)
         for optimizer in event.optimizers:
             mine = [call for model, made in calls.items() if players.holds(optimizer, model) for call in made]
-            if mine and not any(call.attached for call in mine):
-                partners = frozenset(event.optimizers) - {optimizer}
+            partners = frozenset(event.optimizers) - {optimizer}
+            # An optimizer of an earlier phase holds what its successor trains.
+            shared = any(players.holds(other, call.model) for other in partners for call in mine)
+            if mine and not shared and not any(call.attached for call in mine):
                 self._passes[optimizer] = Pass(mine[-1].model, mine[-1].at, partners)
             else:
                 self._passes.pop(optimizer, None)

@@ -28,7 +28,25 @@ def run(*, attached=False, own=True, frozen=False, joined=False, seldom=0, round
 
 EVENTS = run()
 UNPAIRED = run(own=False)
+
+
+def phases(rounds=45):
+    """The optimizer of an earlier phase is still there, and holds a part of what its successor trains."""
+    play = Rehearsal()
+    play.model("features.weight", "head.weight", key=1, first=1)
+    play.optimizer(1, 2, key=1, at=10)
+    play.optimizer(1, 2, key=2, at=11)
+    for _ in range(rounds):
+        play.forward(1)
+        for each in (1, 2):
+            play.zero(each)
+        play.backward(1, 2)
+        play.stepped(2)
+    return play.end()
+
+
 HEALTHY = [
+    phases(),
     run(attached=True),
     run(frozen=True),
     run(joined=True),  # one loss for both, and both step
