@@ -34,8 +34,8 @@ class TermForAnotherModel(Detector):
     Give the judge the attached samples in the step of the model that is to learn from it, and detached ones in its own step.
 
     ## How it is measured
-    One backward pass gives gradients to two optimizers. Of the one, every model was called on inputs without a graph, so that no gradient
-    went through it. The other one steps, and the gradients of the first are cleared before it has stepped. So it was 40 times in a row.
+    One backward pass gives gradients to two optimizers. Of the one, a model was called on what a model of the other has made, and every model on
+    inputs without a graph, so that no gradient went through it. The other one steps, and the gradients of the first are cleared before it has stepped. So it was 40 times in a row.
 
     ## When it stays silent
     The judge ever steps on such a pass, or the other optimizer holds some of it too, any of its calls in the pass has an input with a graph, or it gets no gradient (it is frozen).
@@ -78,7 +78,12 @@ class TermForAnotherModel(Detector):
             partners = frozenset(event.optimizers) - {optimizer}
             # An optimizer of an earlier phase holds what its successor trains.
             shared = any(players.holds(other, call.model) for other in partners for call in mine)
-            if mine and not shared and not any(call.attached for call in mine):
+            judges = any(
+                call.source is not None and players.holds(other, call.source)
+                for other in partners
+                for call in mine
+            )
+            if judges and not shared and not any(call.attached for call in mine):
                 self._passes[optimizer] = Pass(mine[-1].model, mine[-1].at, partners)
             else:
                 self._passes.pop(optimizer, None)

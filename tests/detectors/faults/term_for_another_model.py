@@ -1,7 +1,7 @@
 from tests.detectors.rehearsal import Rehearsal
 
 
-def run(*, attached=False, own=True, frozen=False, joined=False, seldom=0, rounds=45):
+def run(*, attached=False, judges=True, own=True, frozen=False, joined=False, seldom=0, rounds=45):
     """A generator with a term of its own, and a judge that is shown detached samples in the generator's step too."""
     play = Rehearsal()
     play.model("0.weight", "2.weight", key=1, name="G", first=1)
@@ -18,7 +18,7 @@ def run(*, attached=False, own=True, frozen=False, joined=False, seldom=0, round
             play.stepped(2)
         play.zero(1, at=32)
         play.forward(1)
-        play.forward(2, source=1, at=34, attached=attached)
+        play.forward(2, source=1 if judges else None, at=34, attached=attached)
         play.backward(*((1,) if frozen else (1, 2)), at=35)
         play.stepped(1)
         if joined or (seldom and number % seldom == seldom - 1):
@@ -47,6 +47,7 @@ def phases(rounds=45):
 
 HEALTHY = [
     phases(),
+    run(judges=False),  # two models in one loss, of which the second begins to step later
     run(attached=True),
     run(frozen=True),
     run(joined=True),  # one loss for both, and both step
