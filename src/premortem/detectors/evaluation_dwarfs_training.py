@@ -3,8 +3,9 @@ from collections.abc import Iterator
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.stored import Stored
-from premortem.events import DataProfiled, OptimizerBuilt
+from premortem.events import DataProfiled
 from premortem.findings import Certainty, Finding, Severity
 from premortem.profile.between import phases
 from premortem.profile.facts import Profile
@@ -40,16 +41,10 @@ class EvaluationDwarfsTraining(Detector):
         Severity.WARNING,
         explains=("same-batch-every-step",),
     )
-    uses = (Models, Stored)
-    listens = (DataProfiled, OptimizerBuilt)
+    uses = (Models, Optimizers, Stored)
+    listens = (DataProfiled,)
 
-    def __init__(self) -> None:
-        self._held: set[int] = set()  # parameters
-
-    def observe(self, event: DataProfiled | OptimizerBuilt) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt):
-            self._held |= event.held
-            return
+    def observe(self, event: DataProfiled) -> Iterator[Finding]:
         pairs = list(phases(event.profiles, seen=repeated))
         for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
@@ -61,9 +56,8 @@ class EvaluationDwarfsTraining(Detector):
             beside = (p.distinct for p in event.profiles if p.phase == "training" and p is not trained)
             if most < _TIMES * max(mine, *beside, 0) or not self.once(trained.name):
                 continue
-            limited = self.fact(Stored).data or (trained.total or 0) > mine
-            if self._several(event, trained):
-                limited = False
+            stored = self.fact(Stored).data or (trained.total or 0) > mine
+            limited = stored and not self._several(event, trained)
             yield self.finding(
                 event,
                 f"the training set has only {mine} rows, the evaluation {most} ({most / mine:.0f} times as many)",
@@ -86,8 +80,9 @@ class EvaluationDwarfsTraining(Detector):
         """A script that trains several models on such rows chooses how many each gets: folds, rounds of self-training, a curve."""
         models = {p.model for p in event.profiles if columns(p) == columns(trained)} - {trained.model}
         seen = self.fact(Models).seen
+        held = frozenset[int]().union(*(each.held for each in self.fact(Optimizers).built.values()))
         return any(
-            self._held & {parameter.key for parameter in seen[model].parameters}
+            held & {parameter.key for parameter in seen[model].parameters}
             for model in models
             if model in seen
         )

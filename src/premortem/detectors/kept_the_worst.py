@@ -4,12 +4,10 @@ from dataclasses import dataclass, field
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.detectors.shared.printed import MOST_KINDS, columns
+from premortem.detectors.shared.records import MISSED, ROUNDS, improved
 from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
 from premortem.findings import Finding, Severity
 from premortem.metric_words import EVALUATED, HIGHER, LOWER, METRICS, RECORDS, TRAINED, words
-
-ROUNDS = 6  # evaluations: in fewer, the first may well have been the best
-MISSED = 4  # improvements that were not kept: two may lie within a tolerance of the script's
 
 
 @dataclass
@@ -157,15 +155,10 @@ class KeptTheWorst(Detector):
 
     def _course(self, key: tuple[str, int]) -> list[bool]:
         """Of each evaluation but the first: whether this metric was better than ever before."""
-        way, course = self._names[key][1], []
-        best = -math.inf
-        for each in self._rounds:
-            if key not in each.metrics:
-                return []
-            value = way * each.metrics[key]
-            course.append(value > best > -math.inf)
-            best = max(best, value)
-        return course
+        if any(key not in each.metrics for each in self._rounds):
+            return []
+        way = self._names[key][1]
+        return improved(way * each.metrics[key] for each in self._rounds)
 
     def _said(
         self, event: Event, path: str, key: tuple[str, int], course: list[bool], kept: list[bool]

@@ -1,11 +1,9 @@
 import math
 
 from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.shared.records import MISSED, ROUNDS, improved
 from premortem.events import Event, HabitSeen
 from premortem.metric_words import METRICS, direction, words
-
-ROUNDS = 6  # evaluations: in fewer, the first may well have been the best
-MISSED = 4  # improvements that were not kept: two may lie within a tolerance of the script's
 
 
 class RecordGoesTheWrongWay(Detector):
@@ -51,14 +49,14 @@ class RecordGoesTheWrongWay(Detector):
         if len(rounds) < ROUNDS or way != -kept or self.said((event.at, event.name)):
             return
         values = [way * now for now, _ in rounds]
-        better = [value for place, value in enumerate(values) if place and value > max(values[:place])]
-        if len(better) < MISSED or way * record > min(values) or not self.once((event.at, event.name)):
+        better = sum(improved(values))
+        if better < MISSED or way * record > min(values) or not self.once((event.at, event.name)):
             return
         word = "higher" if way > 0 else "lower"
         yield self.finding(
             event,
             f"the model is kept when `{event.name}` is {'lower' if way > 0 else 'higher'} than `{event.other}`: it was better than "
-            f"ever {len(better)} times, up to {way * max(values):.4g}, and the record is {record:.4g}",
+            f"ever {better} times, up to {way * max(values):.4g}, and the record is {record:.4g}",
             cause=f"`{event.name}` is better when {word}, and the comparison goes the other way.",
             remedy=f"Keep the model when `{event.name}` is {word} than the best so far, and begin at {'-inf' if way > 0 else 'inf'}.",
             severity=None if direction(event.name) else Severity.WARNING,

@@ -63,12 +63,9 @@ class AttentionMasks:
         """In `attn_mask` True means *look here*: the other way round than in `key_padding_mask`."""
         if not self.session.auditing or self._within or not self.models.depth:
             return
-        if (
-            not isinstance(attn_mask, torch.Tensor) or attn_mask.dim() < 3
-        ):  # one for all samples is no padding
+        # One for all samples hides no padding.
+        if not isinstance(attn_mask, torch.Tensor) or attn_mask.dim() < 3 or not self._has_looks_left():
             return
-        if self._step != self.session.step:
-            self._new_step()
         if attn_mask.dtype == torch.bool:
             hides = ~attn_mask
         else:  # is added to the scores: what a softmax gives nothing
@@ -78,6 +75,12 @@ class AttentionMasks:
 
     def _new_step(self) -> None:
         self._step, self._seen, self._by_hand = self.session.step, 0, 0
+
+    def _has_looks_left(self) -> bool:
+        """At attentions without a `key_padding_mask`, in this step."""
+        if self._step != self.session.step:
+            self._new_step()
+        return self._by_hand < _MOST
 
     def _laid_under(
         self, samples: int, places: int, device: torch.device, *, heads: bool = False
@@ -94,14 +97,11 @@ class AttentionMasks:
 
     def weighed(self, weights: torch.Tensor) -> None:
         """Attention that is written by hand: a softmax inside of a model. What it hides has no weight at all."""
-        if self._step != self.session.step:
-            self._new_step()
-        self._hide(weights.detach() == 0, "softmax")
+        if weights.dim() >= 2 and self._has_looks_left():
+            self._hide(weights.detach() == 0, "softmax")
 
     def _hide(self, hides: torch.Tensor, by: str) -> None:
         """By samples (or samples and heads) first, the places that are looked at last."""
-        if hides.dim() < 2 or self._by_hand >= _MOST:
-            return
         given = self._laid_under(hides.shape[0], hides.shape[-1], hides.device, heads=True)
         if given is None:
             return
