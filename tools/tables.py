@@ -28,6 +28,7 @@ def overhead(result: dict[str, Any]) -> str:
 
 
 _LOOPS = {
+    "gpt": "GPT-2 of 124 million weights, bfloat16, clipping, printing every loss",
     "deep": "16 layers, fused optimizer",
     "deep_default": "... default optimizer",
     "plain": "small MLP, default optimizer",
@@ -53,10 +54,16 @@ def cost(result: dict[str, Any]) -> str:
             continue
         loop = result["loops"][key]
         rows.append(
-            f"| {name} | {loop['turn_us'] / 1000:.1f} ms | {loop['late_added_us'] / 1000:.2f} ms | {loop['late_ratio']:.2f} "
+            f"| {name} | {loop['turn_us'] / 1000:.1f} ms | {_each_round(loop)} ms | {loop['late_ratio']:.2f} "
             f"| {loop['early_added_s']:.1f} s |"
         )
     return "\n".join([*rows, "", f"{result['machine']}, torch {result['torch']}, `{result['command']}`."])
+
+
+def _each_round(loop: dict[str, Any]) -> str:
+    rounds = sorted(loop["late_added_us_all"])
+    few = f"{loop['late_added_us'] / 1000:.2f}"
+    return few if len(rounds) == 1 else f"{few} ({', '.join(f'{each / 1000:.2f}' for each in rounds)})"
 
 
 def calls(result: dict[str, Any]) -> str:

@@ -11,10 +11,16 @@ from torch import nn
 from torch.nn import functional
 
 from premortem.events import Experimented
+from premortem.probes import experiments
 from premortem.probes.padding import padding_of
 from premortem.probes.pure_forward import apart, may_repeat
 from premortem.probes.target_relation import related
 from tests.heard import hearing
+
+
+@pytest.fixture(autouse=True)
+def _however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "_SECONDS", float("inf"))
 
 
 class TimeFirst(nn.Module):

@@ -134,7 +134,7 @@ class Shadow:
         if self._size != size_of(optimizer):  # state that this step has made begins at 0
             fresh, born = self._born(optimizer)
             for targets in fresh:
-                copy_unless(1 - self._flag, [torch.zeros_like(t) for t in targets], targets)
+                copy_unless(inverse(self._flag), [torch.zeros_like(t) for t in targets], targets)
             if born:
                 gained.append((born, [t.clone() for t in born]))
         return gained
@@ -194,13 +194,13 @@ def put_back(flag: torch.Tensor, pairs: list[Lists], doubted: list[torch.Tensor]
         norms = [norm.float() for norm in torch._foreach_norm(others, 1)]
         flag.copy_(torch.maximum(flag, non_finite_sum(norms)))
     for copies, live in pairs:
-        copy_unless(1 - flag, copies, live)
+        copy_unless(inverse(flag), copies, live)
 
 
 def keep(flag: torch.Tensor, pairs: list[Lists]) -> None:
     """Make the copies, on the device, if the flag there is not 0."""
     for copies, live in pairs:
-        copy_unless(1 - flag, live, copies)
+        copy_unless(inverse(flag), live, copies)
 
 
 def size_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
@@ -244,6 +244,25 @@ def by_dtype(sources: list[torch.Tensor], targets: list[torch.Tensor]) -> list[L
         pair[0].append(source)
         pair[1].append(target)
     return list(found.values())
+
+
+def inverse(flag: torch.Tensor) -> torch.Tensor:
+    """1 where the flag is 0, and 0 where it is 1, by a step of SGD with a rate of 1. Subtracting would load a kernel of 17 MB for
+    this alone; that of SGD makes the copies as well."""
+    one = torch.ones_like(flag)
+    torch._fused_sgd_(
+        [one],
+        [flag],
+        [],
+        weight_decay=0.0,
+        momentum=0.0,
+        lr=1.0,
+        dampening=0.0,
+        nesterov=False,
+        maximize=False,
+        is_first_step=False,
+    )
+    return one
 
 
 def copy_unless(flag: torch.Tensor, sources: list[torch.Tensor], targets: list[torch.Tensor]) -> None:

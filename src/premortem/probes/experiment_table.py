@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from premortem.probes.numbers import on_host
 from premortem.probes.session import code_kind, tensors_in
 from premortem.probes.target_relation import Relation
 
@@ -149,7 +150,10 @@ class Call:
         # A copy even of what is not changed: a forward pass may write into what it is given.
         instead = {id(old): new.clone() for old, new in zip(self.inputs, tensors, strict=True)}
         args, kwargs = swapped((self.args, self.kwargs), instead)
-        found = [t.detach() for t in tensors_in(self.module(*args, **kwargs)) if t.layout == torch.strided]
+        # What is compared of them takes half a dozen kernels.
+        found = [
+            on_host(t.detach()) for t in tensors_in(self.module(*args, **kwargs)) if t.layout == torch.strided
+        ]
         self.others = [t for t in found if not t.is_floating_point()]
         return sorted((t for t in found if t.is_floating_point()), key=torch.Tensor.numel, reverse=True)
 

@@ -7,6 +7,7 @@ import torch
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Site
+from premortem.probes.numbers import on_host
 from premortem.probes.session import sampled
 
 MOST_SENTINELS = 48  # in the audit gear
@@ -157,7 +158,8 @@ class Track:
         optimizer = self.optimizer()
         held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
         return not any(
-            p.grad is not None and (p.grad.layout != torch.strided or bool(p.grad.any())) for p in held
+            p.grad is not None and (p.grad.layout != torch.strided or bool(on_host(p.grad).any()))
+            for p in held
         )
 
     def left_empty(self, now: list[Any]) -> bool:

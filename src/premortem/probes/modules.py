@@ -36,6 +36,7 @@ from premortem.probes.session import (
     version,
 )
 from premortem.probes.weight_checksums import weights_seen
+from premortem.tensors.finite import summed
 
 
 def _autocasts(device: str) -> bool:
@@ -342,7 +343,7 @@ class Models:
             model.trained = True
             due = session.auditing or session.step % SPARSELY == 0
             self.finite += [
-                t.detach().sum(dtype=torch.float32)
+                summed(t.detach())
                 for t in tensors_in((args, kwargs))[:2]
                 if (due or t.device.type == "cpu")
                 and t.is_floating_point()

@@ -301,7 +301,7 @@ def plain(value: torch.Tensor) -> torch.Tensor:
 
 def bounds(value: torch.Tensor) -> tuple[float, float]:
     """Smallest and largest of the finite values."""
-    flat = plain(value)
+    flat = on_host(plain(value))
     flat = flat.abs() if flat.is_complex() else flat
     low, high = flat.aminmax()
     if not (math.isfinite(low) and math.isfinite(high)):

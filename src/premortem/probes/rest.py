@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from premortem.probes.optimizers import Optimizers
 
 # Steps that are reported one by one. Reporting a short step takes about 1 ms, twice as long as making it: with the audits among
-# them, about half a second, as long as importing a library. Then a loop of ten rounds was seen twenty times.
-AFTER = 200
+# them, about half a second, as long as importing a library. Then a loop of ten rounds was seen twenty times. A step of many
+# events (of micro-batches, of an agent that acts before it learns) costs as many times that: there as many events are enough.
+AFTER, ENOUGH, AT_LEAST = 200, 1600, 64
 ATTENDED = 2  # periods of the loop that a look takes
 AFTER_AN_EVALUATION = 3  # steps: an evaluation is known to be over when two steps came without another one
 # Events that a step, and a second of training, add to the credit. With all that is looked at for it, an event costs the run 300 to
-# 450 µs: that is a hundredth of each second, and of the first 2000 steps a tenth is reported.
-YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 0.5, 0.05, 25.0
+# 450 µs: that is a hundredth of each second, of the first 2000 steps a tenth is reported, and later 8 µs are added to each.
+YOUNG, A_STEP_OF_A_YOUNG_RUN, A_STEP, A_SECOND = 2000, 0.5, 0.02, 25.0
 _LOOKS_AHEAD = 4  # what can be saved up
 _MOST_NEWS = 256  # a script in which everything is new all the time must not be reported all the time
 _LOUDER = 1e4  # times the largest loss so far: a step after which gradients are looked at more closely
@@ -62,6 +63,7 @@ class Rest:
         self.session = session
         self.optimizers = optimizers
         self.after = AFTER
+        self._heard = 0  # events, until then
         self.untold = 0  # steps since the last reported one
         self.rhythm = Rhythm()
         # Of this round:
@@ -191,6 +193,9 @@ class Rest:
         told, self._told = tuple(self._told), []
         session = self.session
         if session.step < self.after or session.auditing:
+            self._heard += self._spent
+            if self._heard >= ENOUGH and session.step >= AT_LEAST:
+                self.after = min(self.after, session.step)
             self._calm = self._spent = 0
             if not session.auditing:
                 self._rounds.add(told)

@@ -41,7 +41,7 @@ COMPILER, COMPILING = vars(torch.compiler), "_is_compiling_flag"  # what `torch.
 SPARSELY = 4
 _MOST_LOOKS = 32  # a script in which everything is new all the time must not be audited all the time
 # What audits may cost once the first steps are over: a share of the time, and so much in each step where steps are short.
-_AUDIT_SHARE, _AUDIT_IN_A_STEP, _AUDIT_AT_FIRST = 0.003, 15e-6, 0.15
+_AUDIT_SHARE, _AUDIT_IN_A_STEP, _AUDIT_AT_FIRST = 0.003, 6e-6, 0.15
 
 
 class Keys:

@@ -25,7 +25,7 @@ from premortem.probes.numbers import telling
 from premortem.probes.optimizer_construction import number
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import SPARSELY, Session
-from premortem.tensors.finite import CHECK, UNSCALED
+from premortem.tensors.finite import CHECK, NARROW, UNSCALED
 from premortem.tensors.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
@@ -35,7 +35,6 @@ _GPU_EVERY = 2
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _LARGE = 1 << 24  # elements, beyond which writing them takes longer than launching some more kernels
-_NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
 _GRAD, _FLYING = attrgetter("grad"), attrgetter("flying")
 _PIECE = attrgetter("_local_tensor")  # as `local`, of tensors that are in pieces; felt at every step
 
@@ -80,10 +79,10 @@ class Held:
             self.on_cpu
             and not (pieces or self.sparse or self.half)
             and all(type(grad) is torch.Tensor for grad in grads)
-            and (self.scalable or (kinds <= _NARROW and all(p.numel() for p in parameters)))
+            and (self.scalable or (kinds <= NARROW and all(p.numel() for p in parameters)))
         )
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
-        self._narrow = all(p.dtype in _NARROW for p in parameters)
+        self._narrow = all(p.dtype in NARROW for p in parameters)
 
     def norms(self, tensors: list[torch.Tensor], order: int = 2) -> list[torch.Tensor]:
         if self._narrow:
