@@ -150,6 +150,7 @@ def measure(loop: str, steps: int, device: str, rounds: int) -> dict[str, Any]:
         result["early_added_s"] = round(added(lambda process: process.seconds(0, EARLY)), 2)
     else:
         result["early_added_s"] = round(added(lambda process: process.seconds(0, 100)), 2)
+        result["early_turns"] = 100
     return result
 
 

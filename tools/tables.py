@@ -46,16 +46,17 @@ _LOOPS = {
 def cost(result: dict[str, Any]) -> str:
     """`premortem run script` beside `python script`, as bench/cost.py wrote it."""
     rows = [
-        "| loop | a turn | added late (after turn 2000) | ratio | added by the first 1000 turns |",
+        "| loop | a turn | added late (each round) | ratio | added by the first 1000 turns |",
         "|---|---|---|---|---|",
     ]
     for key, name in _LOOPS.items():
         if key not in result["loops"]:  # a machine is lent for a limited time
             continue
         loop = result["loops"][key]
+        few = f" (the first {loop['early_turns']})" if "early_turns" in loop else ""
         rows.append(
             f"| {name} | {loop['turn_us'] / 1000:.1f} ms | {_each_round(loop)} ms | {loop['late_ratio']:.2f} "
-            f"| {loop['early_added_s']:.1f} s |"
+            f"| {loop['early_added_s']:.1f} s{few} |"
         )
     return "\n".join([*rows, "", f"{result['machine']}, torch {result['torch']}, `{result['command']}`."])
 
