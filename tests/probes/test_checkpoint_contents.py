@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from premortem.probes.checkpoint_contents import records_in
+from premortem.probes.checkpoint_contents import holdings_of, records_in
 
 BUSY = torch.nn.BatchNorm1d(2).state_dict()
 
@@ -19,3 +19,17 @@ BUSY = torch.nn.BatchNorm1d(2).state_dict()
 )  # fmt: skip
 def test_records(thing, found):
     assert dict(records_in(thing)) == found
+
+
+def test_a_tensor_beside_states_hides_none_of_them():
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    whole = {"model": model.state_dict(), "opt": optimizer.state_dict(), "rng": torch.get_rng_state()}
+    found = holdings_of(whole, "last.pt", None)
+    assert found.resumable
+    assert set(found.optimizers) == {"opt"}
+    assert set(found.modules) == {"model"}
+    extra = {**model.state_dict(), "inner._extra_state": {"scale": torch.ones(2)}}
+    assert set(holdings_of({"model": extra}, "last.pt", None).modules) == {"model"}

@@ -10,6 +10,10 @@ LOOPS = {
     "for epoch in range(3, 5):\n    look()": (("epoch", 3),),
     "for epoch, data in enumerate('ab', start=7):\n    look()": (("epoch", 7),),
     "step = 4\nwhile step < 5:\n    look()\n    step += 1": (("step", 4),),
+    "class At:\n    epoch = 0\nat = At()\nat.epoch = 6\nwhile at.epoch < 7:\n    look()\n    at.epoch += 1": (
+        ("epoch", 6),
+    ),
+    "class At:\n    @property\n    def epoch(self):\n        return 6\nat = At()\nwhile at.epoch < 7:\n    look()\n    break": (),
     "n = 9\nwhile True:\n    look()\n    n += 1\n    break": (("n", 9),),
     "for epoch in range(2, 3):\n    for i in range(1):\n        if i == 0:\n            look()": (
         ("epoch", 2),

@@ -77,6 +77,47 @@ def train(how: str = "", *, shift: int = 1, steps: int = 8, first: bool = False)
     return [event for event in heard if isinstance(event, Experimented)]
 
 
+class Members(nn.Module):
+    """An ensemble: each row goes to a member of its own."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows, 6, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("mi,mio->mo", x, self.weight)
+
+
+class RowsNumbered(nn.Module):
+    """A table of positions that is added along the batch; its width is the size of the batch."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.spread = nn.Linear(6, rows)
+        self.places = nn.Embedding(64, rows)
+        self.out = nn.Linear(rows, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(torch.relu(self.spread(x) + self.places(torch.arange(x.size(0)))))
+
+
+@pytest.mark.parametrize("kind", [Members, RowsNumbered])
+def test_a_width_that_is_the_size_of_the_batch_is_no_weight_for_each_row(kind: type[nn.Module]) -> None:
+    rows = 12
+    with hearing() as (heard, _):
+        model = kind(rows)
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+        for _ in range(8):
+            optimizer.zero_grad()
+            functional.cross_entropy(model(torch.randn(rows, 6)), torch.randint(0, 3, (rows,))).backward()
+            optimizer.step()
+    events = [event for event in heard if isinstance(event, Experimented)]
+    assert events
+    for event in events:
+        assert event.effects[ORDER] > 0
+        assert event.own_rows is (kind is Members)
+
+
 OTHER, ORDER, FUTURE = "other samples in the batch", "another order of the samples", "another future"
 
 

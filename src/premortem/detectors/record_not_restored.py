@@ -29,7 +29,7 @@ class RecordNotRestored(Detector):
     ## When it stays silent
     When the run does not count on from the file, when another optimizer is built or weights are loaded after it (the next fold or stage, whose
     record begins again), and when the first file written holds the record of the other, or a better one. For numbers that are not called
-    "best", "highest", "lowest" or "record" of something measured: `last_val_loss` and a threshold go up and down. For a name that two files
+    "best", "highest", "lowest" or "record", alone or of something measured: `last_val_loss` and a threshold go up and down. For a name that two files
     hold with different values.
     """
 
@@ -95,7 +95,8 @@ def is_record(name: str, value: float) -> bool:
     """Whether the name says that this is the best so far of something that is measured."""
     said = {word.rstrip("0123456789") or word for word in words(name)} | words(name)  # acc1
     other = said & ((RECORDS - BESTS) | COUNTERS)
-    return bool(said & BESTS and said & MEASURED) and not other and math.isfinite(value)
+    # `best` alone, without a word for what is measured, shows by its course which way is better.
+    return bool(said & BESTS and (said & MEASURED or said <= BESTS)) and not other and math.isfinite(value)
 
 
 def wobbles(course: list[float]) -> bool:

@@ -23,7 +23,8 @@ class RowsTreatedDifferently(Detector):
     ## How it is measured
     The model is run again in eval mode, with the rows of its inputs rotated by one. Nothing may change but the order of
     the outputs. It stays silent when samples look at each other, when the model is random in eval mode, when it always
-    gets the same data, and when it has as many parameters or layers as there are rows (an ensemble).
+    gets the same data, and when each row has weights of its own (an ensemble): there is a layer for each, or a weight with as many
+    entries, and half of the rows make it fail.
     """
 
     card = Card("PM419", "rows-treated-differently", "shape", Severity.ERROR).explaining(

@@ -147,7 +147,7 @@ class Experimented(Event):
     shape: tuple[int, ...]  # of that
     batched: bool  # a loader made the rows, and each has a target
     same_input: bool  # the very tensor of the experiment before: the whole data set, not a batch
-    own_rows: bool  # some parameter or list of layers has as many entries as there are rows
+    own_rows: bool  # each row has weights of its own
     statistics: bool  # a layer normalises by the batch in eval mode too, because its options say so
     source: int | None  # the model whose output it is given
     relation: str = ""  # of the target to an input: "shifted" by one place, the "same", or ""

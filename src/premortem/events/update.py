@@ -135,6 +135,9 @@ class Link(NamedTuple):
     )
     start: float | None = None  # norm of the sampled weights before the step; None when not looked at
     inward: float | None = None  # cosine between the change and the weights before: -1 straight to zero
+    # Of 16-bit weights: the share of those with a gradient of which the step, of one of torch's own optimizers, has not changed a
+    # bit. None for others.
+    still: float | None = None
 
 
 @event

@@ -136,7 +136,13 @@ def parts_of(thing: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, 
 
 
 def is_state(part: Mapping[Any, Any]) -> bool:
-    return "param_groups" in part or any(isinstance(value, torch.Tensor) for value in part.values())
+    """A tensor beside states, such as that of a random generator, does not make a checkpoint the state of one thing."""
+    if "param_groups" in part:
+        return True
+    inner = (value for key, value in part.items() if not str(key).endswith("_extra_state"))
+    return any(isinstance(value, torch.Tensor) for value in part.values()) and not any(
+        isinstance(value, Mapping) and is_state(value) for value in inner
+    )
 
 
 def saved_optimizer(part: Mapping[Any, Any]) -> SavedOptimizer | None:

@@ -158,6 +158,24 @@ class Call:
         return sorted((t for t in found if t.is_floating_point()), key=torch.Tensor.numel, reverse=True)
 
 
+def has_own_rows(module: nn.Module, call: Call, case: Case) -> bool:
+    """Whether each row has weights of its own, as in an ensemble: there is a layer for each, or a weight with as many entries, and
+    then half of the rows are not enough. A width that happens to be the size of the batch asks for no number of rows."""
+    if any(
+        len(part) == case.rows
+        for part in module.modules()
+        if isinstance(part, (nn.ModuleList, nn.ParameterList))
+    ):
+        return True
+    if all(case.rows not in p.shape[:1] for p in module.parameters()):
+        return False
+    try:
+        call([tensor[: case.rows // 2] for tensor in case.tensors])
+    except Exception:  # noqa: BLE001 - whatever a model raises that is given too few rows
+        return True
+    return False
+
+
 def judged(experiment: Experiment, case: Case, before: list[torch.Tensor]) -> list[int]:
     """The outputs whose change counts: the largest, and tables with a row for each of many samples."""
     more = experiment.of_all and case.rows >= _MANY

@@ -28,6 +28,7 @@ from premortem.probes.experiment_table import (
     by_rows,
     demanded,
     distance,
+    has_own_rows,
     judged,
     names_of,
     without_effect,
@@ -135,7 +136,7 @@ class Experiments:
         case = Case(inputs, rows, next((each for each in relations if each.kind), Relation()))
         effects: dict[str, float] = {}
         ignored: tuple[str, ...] = ()
-        noisy = False
+        noisy = own_rows = False
         with apart(module) as kept:
             call = Call(module, given.args, given.kwargs, inputs)
             base = call(inputs)
@@ -154,6 +155,8 @@ class Experiments:
                         known = [effect for effect in found if effect is not None]
                         if known:
                             effects[experiment.name] = max(known)
+                            if experiment.reorders and max(known):
+                                own_rows = has_own_rows(module, call, case)
                 if by_rows(case):
                     ignored = without_effect(
                         call, case, base, others, names_of(module, given.args, given.kwargs)
@@ -164,7 +167,7 @@ class Experiments:
             self._pure[given.model.key] = False
         elif effects or ignored:
             self._answers[given.model.key] = self._answers.get(given.model.key, 0) + 1
-            self.session.emit(self._event(given, module, case, targets, effects, ignored, noisy))
+            self.session.emit(self._event(given, module, case, targets, effects, ignored, noisy, own_rows))
 
     def _batched(self, rows: int, targets: list[torch.Tensor]) -> bool:
         """A loader made the first dimension, and there is a target for each of its rows."""
@@ -183,14 +186,11 @@ class Experiments:
         effects: dict[str, float],
         ignored: tuple[str, ...],
         noisy: bool,
+        own_rows: bool,
     ) -> Experimented:
         first = case.tensors[0]
         known = self._last.get(given.model.key)
         self._last[given.model.key] = (weakref.ref(first), version(first))
-        sizes = {size for p in module.parameters() for size in p.shape[:1]}
-        sizes |= {
-            len(part) for part in module.modules() if isinstance(part, (nn.ModuleList, nn.ParameterList))
-        }
         relation = case.relation
         return Experimented(
             step=self.session.step,
@@ -205,7 +205,7 @@ class Experiments:
             shape=tuple(first.shape),
             batched=self._batched(case.rows, targets),
             same_input=known is not None and known[0]() is first and known[1] == version(first),
-            own_rows=case.rows in sizes,
+            own_rows=own_rows,
             statistics=any(
                 isinstance(part, _BatchNorm) and not part.track_running_stats for part in module.modules()
             ),

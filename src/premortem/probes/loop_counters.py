@@ -29,9 +29,11 @@ def loop_counters(frames: list[types.FrameType]) -> tuple[tuple[str, int], ...]:
         own = variables(frame)
         for loop in loops_around(frame.f_code.co_filename, frame.f_lineno):
             for name in counters_of(loop):
-                value = own.get(name)
+                owner, _, attribute = name.rpartition(".")
+                # As it stands in the object: a property may compute anything.
+                value = getattr(own.get(owner), "__dict__", {}).get(attribute) if owner else own.get(name)
                 if type(value) is int:
-                    found.setdefault(name, value)
+                    found.setdefault(attribute, value)
     return tuple(found.items())
 
 
@@ -53,23 +55,28 @@ def loops_around(file: str, line: int) -> list[ast.For | ast.While]:
 
 
 def counters_of(loop: ast.For | ast.While) -> list[str]:
-    """What it counts with: its own variable or condition, then what is counted up inside (`step += 1`)."""
+    """What it counts with, `step` or `self.step`: its own variable or condition, then what is counted up inside (`step += 1`)."""
     if isinstance(loop, ast.While):
-        own = [node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)]
+        own = list(ast.walk(loop.test))
     else:
-        first = (
+        own = [
             loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
-        )
-        own = [first.id] if isinstance(first, ast.Name) else []
+        ]
     counted = [
-        node.target.id
+        node.target
         for node in ast.walk(loop)
         if isinstance(node, ast.AugAssign)
         and isinstance(node.op, ast.Add)
-        and isinstance(node.target, ast.Name)
         and isinstance(node.value, ast.Constant)
     ]
-    return [*own, *counted]
+    return [name for name in map(_variable, [*own, *counted]) if name]
+
+
+def _variable(node: ast.AST) -> str:
+    """A variable, or an attribute of one; "" for anything else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def used(file: str, name: str) -> bool:

@@ -139,6 +139,9 @@ class ParameterAudit:
         newest = max((t.built for t in self.optimizers.live() if t.steps), default=track.built)
         links = []
         slope = Slope()
+        torchs = type(optimizer).__module__.startswith(
+            "torch.optim."
+        )  # others may keep what was rounded away
         for parameter, name, model in self._watched(optimizer):
             before = self._before.get(id(parameter))
             now = some_of(parameter)
@@ -180,6 +183,7 @@ class ParameterAudit:
                     sharded=is_shard(parameter),
                     start=None if before is None else norm(before[1]),
                     inward=None if before is None or change is None else Slope(change, before[1]).cosine(),
+                    still=still_share(before[1], now, grad) if before is not None and torchs else None,
                 )
             )
             if moved:
@@ -323,6 +327,16 @@ def steepest(parameter: torch.Tensor, rate: float, scale: float, most: int = 8) 
     step = rate * (slopes.float() / scale).clamp(max=1.0)
     digit = values.abs().clamp(min=1e-6).float() * torch.finfo(values.dtype).eps
     return Steepest(where, values, float((step / digit).max()))
+
+
+def still_share(before: torch.Tensor, now: torch.Tensor, grad: torch.Tensor | None) -> float | None:
+    """Of the sampled 16-bit weights with a gradient, the share that a step has left as they were."""
+    if grad is None or grad.layout != torch.strided or now.dtype not in (torch.bfloat16, torch.float16):
+        return None
+    pulled = some_of(grad) != 0
+    if pulled.numel() != now.numel() or not bool(pulled.any()):
+        return None
+    return float((before == now)[pulled].float().mean())
 
 
 def checksum(sample: torch.Tensor) -> int | None:

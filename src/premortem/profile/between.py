@@ -40,16 +40,22 @@ def phases(
     seen: Callable[[Profile], bool] = lambda _: False,
 ) -> Iterator[tuple[Profile, Profile]]:
     """What each model was trained on, with each evaluation of the same model on the same columns; if asked for, also what comes
-    beside its first input, and what else is `seen` as an evaluation."""
+    beside its first input, with what has the same place there, and what else is `seen` as an evaluation."""
     every = [profile for profile in profiles if beside or not profile.beside]
     for trained in every:
         for judged in every:
             evaluates = judged.phase == "evaluation" or seen(judged)
-            if trained.phase == "training" and evaluates and trained.model == judged.model:
+            same = trained.model == judged.model and place_beside(trained) == place_beside(judged)
+            if trained.phase == "training" and evaluates and same:
                 if trained.kind == judged.kind and [c.name for c in trained.columns] == [
                     c.name for c in judged.columns
                 ]:
                     yield trained, judged
+
+
+def place_beside(profile: Profile) -> str:
+    """Where in the batch it stands, if it is no first input: columns of texts have the same names in every place."""
+    return profile.name.rpartition(", ")[2] if profile.beside else ""
 
 
 def overlap(first: Sample, second: Sample, names: tuple[str, str]) -> Overlap | None:

@@ -40,6 +40,14 @@ KELVIN_OF_WIDE = run(
     sample(rows(400), [21 + 2.5 * row[0] for row in rows(400)], classes=False),
     sample(rows(200, 4), [294 + 2.5 * row[0] for row in rows(200, 4)], classes=False),
 )
+TEXT = {"kind": "tokens", "dtype": "int64"}
+OF_TOKENS = ("lowest of the row", "highest of the row", "changes along the row")
+
+
+def texts(number, changes):
+    return [(0.0, 3.0, changes + 0.6 * row[0]) for row in rows(number, 3)]
+
+
 ENDS = ("channel 0 of batch[1]", "deviation of channel 0 of batch[1]", "lowest of it", "highest of it")
 
 
@@ -88,4 +96,12 @@ HEALTHY = [
         kind="channels",
     ),
     run(TRAIN, sample(rows(30, 4, start=(9.0, 3.0, -2.0, 10.0)))),  # too few to say
+    # Words, and the tags that an evaluation gets with them: what is said of both has the same names.
+    [
+        profiled(
+            ("`x`", "training", sample(texts(400, 8.6), names=OF_TOKENS), TEXT),
+            ("`vx`", "evaluation", sample(texts(200, 8.6), names=OF_TOKENS), TEXT),
+            ("`vx`, batch[1]", "evaluation", sample(texts(200, 2.5), names=OF_TOKENS), {**TEXT, **WANTED}),
+        )
+    ],
 ]

@@ -26,12 +26,15 @@ def run(
 
 EVENTS = run([0.9, 0.8, 0.7], 0.7, [0.75])
 IN_ITS_OWN_PROCESS = run([], 0.7, [0.75, 0.73, 0.72])
+JUST_BEST = run([0.9, 0.8, 0.7], 0.7, [0.75], name="best")
 BY_ITS_NAME = run([], 0.93, [0.88], name="best_acc")
 ELSEWHERE = FileLoaded(path="/runs/student.pt", keys=("model", NAME), records=((NAME, 0.9),))
 HEALTHY: list[list[Event]] = [
     run([0.9, 0.8, 0.7], 0.7, [0.7, 0.65]),
     run([], 0.7, [0.7, 0.65, 0.6]),
     run([], 0.93, [0.93, 0.94], name="best_acc"),
+    run([0.9, 0.8, 0.7], 0.7, [0.7, 0.65], name="best"),
+    run([], 0.7, [0.75], name="best"),
     run([], 0.7, [0.75]),  # which way is better is not known
     run([0.9, 0.8, 0.7], 0.7, [0.75], reached=(("epoch", 0),)),  # a new training from old weights
     run([0.9, 0.8, 0.7], 0.7, [0.75], restored=False),
