@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional
 
 from premortem.events import RowsCompared
 from premortem.probes.compared_rows import crossed, itself, order_of
@@ -239,3 +241,34 @@ def test_how_far_ahead_and_who_shifted(by_the_data, by_the_loss):
         optimizer.step()
     (event,) = [event for event in heard if isinstance(event, RowsCompared)]
     assert (event.ahead, event.cut) == (by_the_data + by_the_loss, by_the_loss)
+
+
+def learn(next_is_another: bool, double: bool) -> list[RowsCompared]:
+    """Q-learning, whose next value is the best of a second network, or what that one gives to the choice of the first."""
+    torch.manual_seed(0)
+    with hearing() as (heard, _):
+        net, target = nn.Linear(3, 4), nn.Linear(3, 4)
+        optimizer = torch.optim.SGD(net.parameters(), 1e-2)
+        for _ in range(3):
+            o, r = torch.randn(16, 3), torch.randn(16)
+            o2 = torch.randn(16, 3) if next_is_another else o.clone()
+            with torch.no_grad():
+                values = target(o2) if not double else None
+                best = net(o2).argmax(1, keepdim=True) if double else values.argmax(1, keepdim=True)
+                y = r + 0.9 * (target(o2) if double else values).gather(1, best).squeeze(1)
+            loss = functional.smooth_l1_loss(net(o)[:, 0], y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return [event for event in heard if isinstance(event, RowsCompared)]
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("next_is_another", [False, True])
+def test_the_next_value_of_the_state_itself(next_is_another: bool, double: bool) -> None:
+    events = learn(next_is_another, double)
+    assert events
+    for event in events:
+        assert event.promise is not None
+        assert event.promise.factor == pytest.approx(0.9)
+        assert event.promise.same_state is not next_is_another

@@ -187,7 +187,7 @@ class EndOfEpisodeIgnored(Detector):
 
     ## Usual causes
     `target = r + gamma * q_next` without `* (1 - done)`; `* done` for `* (1 - done)`; a target without its reward; the value of the
-    state itself for that of the next one.
+    state itself for that of the next one, also because an environment changes its one array in place and no copy was stored.
 
     ## What to do
     `target = reward + gamma * q_next * (1 - done)`.
@@ -231,6 +231,11 @@ class EndOfEpisodeIgnored(Detector):
                 cause="What comes after the end of an episode is worth nothing; before it, a target is the reward plus the value of "
                 "the next state.",
                 remedy=f"target = reward + gamma * q_next * (1 - {found.flag or 'done'})"
+                + (
+                    "; where state and next state are equal in the data, store copies of both"
+                    if found.same_state
+                    else ""
+                )
                 + (f"; ignore this where `{found.flag}` is a limit of time and no end" if cut else ""),
                 severity=Severity.WARNING if cut else None,
                 certainty=Certainty.SUSPECTED if cut else Certainty.PROVED,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import torch
@@ -51,6 +52,7 @@ class Answer(NamedTuple):
     classes: int
     best: torch.Tensor  # the largest of each row
     answer: torch.Tensor  # ... and where that is
+    table: torch.Tensor  # all of it
     from_file: bool  # each of its weights, and they are now what they were there
 
 
@@ -93,7 +95,7 @@ class ComparedRows:
             if model is None or not tables:
                 return
             read, step = self._from_file(model), self.session.step
-            made = [Answer(model, step, t.shape[1], *t.max(1), read) for t in tables]
+            made = [Answer(model, step, t.shape[1], *t.max(1), t, read) for t in tables]
             self._answers = [*(each for each in self._answers if each.step == step), *made][-_ANSWERS:]
 
     def _from_file(self, model: Model) -> bool:
@@ -131,7 +133,7 @@ class ComparedRows:
         if fn in _SQUARES and _scores_classes(given) and not wanted.is_floating_point():
             self._numbered(event, given, wanted)
         answers = [each for each in self._answers if each.step == event.step]
-        event.promise = promise_of(wanted, named, [each.best for each in answers])
+        event.promise = promise_of(wanted, named, _values(answers))
         if event.promise is not None:
             asked = [t for each in self._asked if (t := each()) is not None]
             event.promise = event.promise._replace(same_state=_same(inputs, asked))
@@ -288,6 +290,16 @@ def crossed(given: torch.Tensor, wanted: torch.Tensor) -> tuple[int, int] | None
     return (scores[0], targets[0]) if len(scores) == len(targets) == 1 and scores != targets else None
 
 
+def _values(answers: list[Answer]) -> list[torch.Tensor]:
+    """The next values that targets are made of: the best of each row, or what one network gives to the choice of another."""
+    chosen = [
+        two.table.gather(1, one.answer[:, None])[:, 0]
+        for one, two in permutations(answers, 2)
+        if one.table.shape == two.table.shape
+    ]
+    return [*(each.best for each in answers), *chosen]
+
+
 def _is_plain(value: Any) -> bool:
     return (
         isinstance(value, torch.Tensor)
@@ -325,7 +337,11 @@ def _window(inputs: list[torch.Tensor], wanted: torch.Tensor) -> str:
 
 
 def _same(inputs: list[torch.Tensor], asked: list[torch.Tensor]) -> bool:
+    """Whether both hold the same rows, which are not all alike."""
     pairs = list(zip(inputs, asked, strict=False))
     return bool(pairs) and all(
-        a.shape == b.shape and a.data_ptr() == b.data_ptr() and a.numel() > 1 for a, b in pairs
+        a.shape == b.shape
+        and a.numel() > 1
+        and (a.data_ptr() == b.data_ptr() or (torch.equal(a, b) and not torch.equal(a, a[:1].expand_as(a))))
+        for a, b in pairs
     )
