@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from premortem.files.syntax import dotted, last_name
 from premortem.preflight.data.code.binding import Bindings, scoped
 from premortem.preflight.data.code.modules import Module
+from premortem.preflight.data.code.syntax import assigned, calls, opens_with, texts
 
 _DATA = re.compile(
     r"data|train|valid|\bval\b|test|split|image|img|mask|label|blur|sharp|frame|sample|corpus|folder|video|audio|csv",
@@ -17,29 +18,10 @@ _OUTPUT = re.compile(
     r"out|save|log|ckpt|checkpoint|result|cache|weight|runs\b|export|dump|writer|pretrain|resume|plot|fig|model|tmp|temp|predict",
     re.IGNORECASE,
 )
-_MAKES = {
-    "makedirs",
-    "mkdir",
-    "mkdtemp",
-    "save",
-    "savez",
-    "savefig",
-    "to_csv",
-    "imwrite",
-    "copy",
-    "copytree",
-    "move",
-}
-_MAKES |= {
-    "rmtree",
-    "write_text",
-    "write_bytes",
-    "symlink",
-    "unlink",
-    "touch",
-    "extractall",
-    "unpack_archive",
-}
+_MAKES = set(
+    "makedirs mkdir mkdtemp save savez savefig to_csv imwrite copy copytree move rmtree write_text write_bytes symlink unlink touch "
+    "extractall unpack_archive".split()
+)
 _WRITES = re.compile(r"save|write|dump|export", re.IGNORECASE)
 _GLOBS = {"glob", "rglob", "iglob"}
 _LISTS = {"listdir", "scandir", "walk", "iterdir", "ImageFolder", "DatasetFolder", "read_csv"}
@@ -120,8 +102,8 @@ def spoken(bindings: Bindings) -> Spoken:
         for scope, node in scoped(module):
             if isinstance(node, ast.Call):
                 _note_call(found, bindings, module, scope, node)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.suffixes |= set(re.findall(r"\.[A-Za-z0-9]{2,5}\b", node.value))
+            for word in texts([node]):
+                found.suffixes |= set(re.findall(r"\.[A-Za-z0-9]{2,5}\b", word))
             _note_clip(found, module, node)
             if isinstance(node, ast.expr) and _outermost(node, parents):
                 words = _around(node, parents)
@@ -169,11 +151,7 @@ def _around(node: ast.expr, parents: dict[int, ast.AST]) -> str:
             case ast.Call():
                 words.append(last_name(parent))
                 if last_name(parent) == "add_argument":
-                    words += [
-                        a.value
-                        for a in parent.args
-                        if isinstance(a, ast.Constant) and isinstance(a.value, str)
-                    ]
+                    words += texts(parent.args)
             case ast.Assign(targets=targets):
                 words += [name for target in targets for name in _names(target)]
             case ast.AnnAssign(target=target):
@@ -200,7 +178,7 @@ def _with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr
     )
 
 
-def _names(target: ast.expr) -> list[str]:
+def _names(target: ast.AST) -> list[str]:
     name = getattr(target, "id", "") or getattr(target, "attr", "")
     return [name] if name else []
 
@@ -217,7 +195,7 @@ def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, no
     found.handled |= {"size"} if _RESIZES.search(name) else set()
     found.handled |= {"type"} if name in _CONVERTS else set()
     found.handled |= {"gaps"} if name in _KNOWS_GAPS else set()
-    if name in _MAKES or _WRITES.search(name) or (name == "open" and _writes(node)):
+    if name in _MAKES or _WRITES.search(name) or (name == "open" and opens_with(node, "wax")):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for each in [*owner, *node.args]:
             found.made |= {text.text for text in reader.texts(each)}
@@ -230,11 +208,6 @@ def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, no
                 found.globs += [
                     (f"{folder}/{text.text}", module.shown, node.lineno) for folder in folders or {"?"}
                 ]
-
-
-def _writes(node: ast.Call) -> bool:
-    modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
-    return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & set("wax") for mode in modes)
 
 
 def _note_clip(found: Spoken, module: Module, node: ast.AST) -> None:
@@ -297,35 +270,24 @@ def asks_what_was_read(tree: ast.Module) -> bool:
 def _read(tree: ast.Module) -> set[str]:
     """Names of what was read from files, and of what is made from it."""
     made = [
-        (
-            {name for target in targets for inner in ast.walk(target) for name in _names(inner)},  # type: ignore[arg-type]
-            node.value,
-        )
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
-        for targets in [node.targets if isinstance(node, ast.Assign) else [node.target]]
+        ({name for target in bound for inner in ast.walk(target) for name in _names(inner)}, value)
+        for bound, value in assigned(tree)
     ]
     read: set[str] = set()
     for _ in range(_STEPS):
         for targets, value in made:
-            opened = any(
-                isinstance(inner, ast.Call) and last_name(inner) in _READS for inner in ast.walk(value)
-            )
-            if opened or (not _runs_a_model(value) and set(_roots(value)) & read):
+            if any(calls(value, *_READS)) or (not _runs_a_model(value) and set(_roots(value)) & read):
                 read |= {name for name in targets if not _OF_THE_RUN.search(name)}
     return read
 
 
 def _runs_a_model(value: ast.expr) -> bool:
-    return any(
-        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and not _READERS.match(inner.func.id)
-        for inner in ast.walk(value)
-    )
+    return any(isinstance(c.func, ast.Name) and not _READERS.match(c.func.id) for c in calls(value))
 
 
 def _roots(node: ast.AST) -> Iterator[str]:
     """Every name in an expression, without those of functions."""
-    called = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    called = {id(call.func) for call in calls(node)}
     for inner in ast.walk(node):
         if isinstance(inner, (ast.Name, ast.Attribute)) and id(inner) not in called:
             yield from _names(inner)

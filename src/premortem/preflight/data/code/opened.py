@@ -12,8 +12,9 @@ from premortem.preflight.data import names
 from premortem.preflight.data.code import mentions
 from premortem.preflight.data.code.binding import Bindings
 from premortem.preflight.data.code.mentions import Mention, Spoken
-from premortem.preflight.data.code.modules import Module, modules
+from premortem.preflight.data.code.modules import modules
 from premortem.preflight.data.code.settings import Places, settings
+from premortem.preflight.data.code.syntax import texts
 from premortem.preflight.data.data_facts import ClipLength, Miss, Pattern
 from premortem.preflight.data.walk import walk
 from premortem.preflight.project import Project
@@ -59,12 +60,8 @@ def opened(project: Project) -> Opened:
             there.add(path)
     mentioned = {p for m in spoken.mentions if (p := _existing(m, starts)) is not None}
     misses = [] if spoken.fetches else list(_misses(every, starts, made, mentioned))
-    return Opened(tops(there), misses, spoken, _clips(spoken, given), len(found), _texts(found))
-
-
-def _texts(found: list[Module]) -> frozenset[str]:
-    nodes = (node for module in found for node in ast.walk(module.tree))
-    return frozenset(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    said = frozenset(word for module in found for word in texts(ast.walk(module.tree)))
+    return Opened(tops(there), misses, spoken, _clips(spoken, given), len(found), said)
 
 
 def _with_settings(found: list[Mention], given: dict[str, set[str]], places: Places) -> list[Mention]:

@@ -9,18 +9,9 @@ from itertools import product
 from premortem.files.syntax import last_name
 
 _MOST = 16  # possibilities of one expression
-_SAME = {
-    "str",
-    "fspath",
-    "expanduser",
-    "abspath",
-    "realpath",
-    "normpath",
-    "resolve",
-    "absolute",
-    "expandvars",
-}
-_SAME |= {"as_posix", "to_absolute_path", "strip"}
+_SAME = set(
+    "str fspath expanduser abspath realpath normpath resolve absolute expandvars as_posix to_absolute_path strip".split()
+)
 Lookup = Callable[[ast.expr], set["Text"]]
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from premortem.files import untrusted
-from premortem.files.syntax import last_name
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.declared_options import declared
 from premortem.lint.parsing import Unreadable
 from premortem.preflight.data.code.modules import Module
+from premortem.preflight.data.code.syntax import calls, texts
 
 _MOST_BYTES = 256 << 10  # more than that is data, not settings
 _FLAGS = {"store_true", "store_false", "count", "help", "version"}
@@ -30,7 +30,8 @@ def settings(
         if default is not None:
             found[name] = {default}
     given = dict(_given(argv, positional))
-    named = {text for text in [*_texts(modules), *argv, *given.values()] if text.lower().endswith(SUFFIXES)}
+    said = [word for module in modules for word in texts(ast.walk(module.tree))]
+    named = {text for text in [*said, *argv, *given.values()] if text.lower().endswith(SUFFIXES)}
     places: Places = {}
     configured = _configs(named, folders, places)
     return {**found, **configured, **{name: {value} for name, value in given.items()}}, places
@@ -40,9 +41,7 @@ def _options(modules: list[Module]) -> tuple[dict[str, str | None], list[str]]:
     """Options with their defaults, and the names of positional arguments."""
     options: dict[str, str | None] = {}
     positional: list[str] = []
-    nodes = (node for module in modules for node in ast.walk(module.tree))
-    calls = (node for node in nodes if isinstance(node, ast.Call) and last_name(node) in _DECLARE)
-    for one in declared(calls):
+    for one in declared(call for module in modules for call in calls(module.tree, *_DECLARE)):
         if one.positional and one.said("dest") is None:
             positional.append(one.name)
         if one.said("action") not in _FLAGS:
@@ -69,13 +68,6 @@ def _given(argv: list[str], positional: list[str]) -> Iterator[tuple[str, str]]:
             yield name.rpartition(".")[2].lstrip("+"), value
         elif left:
             yield left.pop(0), text
-
-
-def _texts(modules: list[Module]) -> Iterator[str]:
-    for module in modules:
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
 
 
 def _configs(named: set[str], folders: Iterable[Path], places: Places) -> dict[str, set[str]]:
