@@ -16,12 +16,8 @@ from premortem.replay.capsule import Paper
 
 # Of the recorded environment only these are set again, and only to words of this kind.
 _AGAIN = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "PYTHONHASHSEED",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "NVIDIA_TF32_OVERRIDE",
-)
+    "OMP_NUM_THREADS MKL_NUM_THREADS PYTHONHASHSEED CUBLAS_WORKSPACE_CONFIG NVIDIA_TF32_OVERRIDE"
+).split()
 _WORD = re.compile(r"[\w:,.-]{1,64}")
 _MOST = 16  # commands that are shown; ranks mostly share one
 
