@@ -19,12 +19,8 @@ class FolderNearlyNamed(Check):
     Write the name as it is on the disk. Check `root.is_dir()` before the dataset is built, and raise when it is not.
     """
 
-    card = Card(
-        "PM651",
-        "folder-nearly-named",
-        "data-empty",
-        Severity.ERROR,
-        explains=("no-samples", "input-missing", "no-batches"),
+    card = Card("PM651", "folder-nearly-named", "data-empty", Severity.ERROR).explaining(
+        "no-samples", "input-missing", "no-batches"
     )
 
     def look(self, facts: DataFacts) -> Findings:

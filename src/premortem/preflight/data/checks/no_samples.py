@@ -22,7 +22,7 @@ class NoSamples(Check):
     When the script names files in the folder, or their ending, and only `premortem check` cannot read their format.
     """
 
-    card = Card("PM650", "no-samples", "data-empty", Severity.ERROR, explains=("empty-class",))
+    card = Card("PM650", "no-samples", "data-empty", Severity.ERROR).explaining("empty-class")
 
     def look(self, facts: DataFacts) -> Findings:
         misspelled = {miss.wanted for miss in facts.misses}

@@ -1,9 +1,6 @@
-from premortem.amounts import share
 from premortem.preflight.data.data_facts import DataFacts, Entries, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import partners
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, share, shown
 
 _FEWEST = 20  # entries
 _ENOUGH = 0.8  # of them
@@ -27,32 +24,27 @@ class RowsWithoutAPartner(Check):
     rows find a partner, and for columns that are called `id` and nothing more.
     """
 
-    card = Card(
-        "PM639",
-        "rows-without-a-partner",
-        "data-empty",
-        Severity.WARNING,
-        explains=("uninformative-labels", "evaluation-dwarfs-training"),
+    card = Card("PM639", "rows-without-a-partner", "data-empty", Severity.WARNING).explaining(
+        "uninformative-labels", "evaluation-dwarfs-training"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[str] = set()
-            for table, listed, column in partners.pairs(root.tables):
-                if column in seen or not facts.uses(table, column):
-                    continue
-                lost = partners.lost(table, listed, column) or partners.ended(table, listed, column)
-                if lost is not None:
-                    seen.add(column)
-                    yield self._tables(root, lost)
-            for given in root.entries:
-                if len(given.values) >= _FEWEST and facts.reads(given.path):
-                    yield from self._entries(facts, root, given)
-            for table in root.tables:
-                if root.stems and table.cells and "=" not in table.part:
-                    yield from self._files(facts, root, table)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[str] = set()
+        for table, listed, column in partners.pairs(root.tables):
+            if column in seen or not facts.uses(table, column):
+                continue
+            lost = partners.lost(table, listed, column) or partners.ended(table, listed, column)
+            if lost is not None:
+                seen.add(column)
+                yield self._tables(lost)
+        for given in root.entries:
+            if len(given.values) >= _FEWEST and facts.reads(given.path):
+                yield from self._entries(facts, root, given)
+        for table in root.tables:
+            if root.stems and table.cells and "=" not in table.part:
+                yield from self._files(facts, root, table)
 
-    def _tables(self, root: Root, lost: partners.Lost) -> Finding:
+    def _tables(self, lost: partners.Lost) -> Finding:
         first, second = shown(lost.table.shown), shown(lost.listed.shown)
         if lost.begin is not None:
             text = (
@@ -67,7 +59,7 @@ class RowsWithoutAPartner(Check):
             )
             cause = "The two tables are of another export, or one of them was cut off: a join leaves these rows out."
         return self.finding(
-            f"`{shown(root.name)}`: {text}",
+            text,
             cause=cause,
             remedy="Export both from the same place, and stop when a key is not found.",
             file=first,
@@ -93,7 +85,7 @@ class RowsWithoutAPartner(Check):
         ):
             missing = len(wanted) - found
             yield self.finding(
-                f"`{shown(root.name)}`: {missing:,} of {len(wanted):,} entries of `{shown(given.shown)}` ({share(missing, len(wanted))}) are not among "
+                f"{missing:,} of {len(wanted):,} entries of `{shown(given.shown)}` ({share(missing, len(wanted))}) are not among "
                 f"{where}",
                 cause="The list is that of another export: what it names and what is there are two sets, and only what is in both is used.",
                 remedy="Make the list anew from what is there, and stop when an entry is not found.",
@@ -111,7 +103,7 @@ class RowsWithoutAPartner(Check):
                 continue
             if facts.reads(table.path):
                 yield self.finding(
-                    f"`{shown(root.name)}`: for {len(known) - found:,} of {len(known):,} rows of `{shown(table.shown)}` there is no file that is called "
+                    f"for {len(known) - found:,} of {len(known):,} rows of `{shown(table.shown)}` there is no file that is called "
                     f"after `{shown(column)}`",
                     cause="The files were copied in part, or are of another export.",
                     remedy="Copy the missing files, and stop when one is not there.",

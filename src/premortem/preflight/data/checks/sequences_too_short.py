@@ -18,8 +18,8 @@ class SequencesTooShort(Check):
     Lower the clip length to what the sequences have, pad the short ones, or extract the missing frames.
     """
 
-    card = Card(
-        "PM654", "sequences-too-short", "data-empty", Severity.ERROR, explains=("no-samples", "no-batches")
+    card = Card("PM654", "sequences-too-short", "data-empty", Severity.ERROR).explaining(
+        "no-samples", "no-batches"
     )
 
     def look(self, facts: DataFacts) -> Findings:
