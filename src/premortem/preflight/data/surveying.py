@@ -134,7 +134,7 @@ def _lengths(project: Project, seen: Rehearsed) -> Iterator[Length]:
     yield Length(
         name=reads.dataset,
         length=reads.length,
-        folder=_shown(most, project),
+        folder=project.shown(most),
         files=files,
         read=max(reads.length * len(reads.sample), sum(seen.opened.get(str(each), 0) for each in folders)),
     )
@@ -166,7 +166,7 @@ def _part(
     trees = [source.tree for source in sources]
     keeps = [each for tree in trees for each in kept.kept(tree)]
     for path, only in roots.items():
-        shown = _shown(path, project)
+        shown = project.shown(path)
         if not path.exists():
             miss = _near_argument(path, shown)
             misses += [miss] if miss else []
@@ -231,13 +231,6 @@ def _part(
     if not surveyed and not part.findings and not facts.lengths:
         part.skipped = _why_nothing(project, found)
     return part
-
-
-def _shown(path: Path, project: Project) -> str:
-    try:
-        return path.resolve().relative_to(project.folder.resolve()).as_posix()
-    except ValueError:
-        return str(path)
 
 
 def _near_argument(path: Path, shown: str) -> Miss | None:

@@ -42,3 +42,12 @@ def opens_with(call: ast.Call, marks: str) -> bool:
     """Whether the mode of an `open` has one of these letters."""
     mode = argument(call, "mode", 1)
     return isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set(marks))
+
+
+def with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that need not be given, and what they are then."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    yield from zip(reversed(positional), reversed(arguments.defaults), strict=False)
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default
