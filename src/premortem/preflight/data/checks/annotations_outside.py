@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from premortem.preflight.data.data_facts import Annotated
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity, share
 
 _FEWEST = 20  # boxes or spans
 _SHARE = 0.05  # of them: careless hands draw one in a hundred over the border
@@ -64,11 +64,11 @@ class AnnotationsOutside(Check):
             return
         box, (height, width) = odd[0]
         yield self.finding(
-            f"{len(odd)} of {len(every)} boxes in `{shown(file.path)}` ({share(len(odd), len(every))}) lie beyond the "
+            f"{len(odd)} of {len(every)} boxes in `{file.path}` ({share(len(odd), len(every))}) lie beyond the "
             f"border of their image, for example {', '.join(f'{v:g}' for v in box)} ({name}) in one of {width} x {height}",
             cause="The boxes belong to images of another resolution, or are written in another form.",
             remedy="Draw a few boxes over their images; scale them with the images, and make both in one go.",
-            file=shown(file.path),
+            file=file.path,
             outside=len(odd),
             boxes=len(every),
             form=name,
@@ -95,12 +95,12 @@ class AnnotationsOutside(Check):
             if odd and len(odd) >= _SHARE * len(of):
                 text, start, end, _ = odd[0]
                 yield self.finding(
-                    f"{len(odd)} of {len(of)} spans in `{shown(file.path)}` ({share(len(odd), len(of))}) {what}: "
-                    f"for example {start} to {end} of a text with {len(text)} letters, which is `{shown(text[max(0, start) : end][:40])}`",
+                    f"{len(odd)} of {len(of)} spans in `{file.path}` ({share(len(odd), len(of))}) {what}: "
+                    f"for example {start} to {end} of a text with {len(text)} letters, which is `{text[max(0, start) : end][:40]}`",
                     cause="The offsets do not belong to these texts (misaligned annotations): they count bytes, other line ends, or a text that "
                     "was changed afterwards.",
                     remedy="Print twenty spans and look; make texts and offsets in one go, and count letters as the script does.",
-                    file=shown(file.path),
+                    file=file.path,
                     odd=len(odd),
                     spans=len(of),
                 )

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from premortem.preflight.data.relations import columns, units
-from premortem.preflight.data.unit import Check, DataFacts, Root, Table, compared, shown, some, whole_tables
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, compared, some, whole_tables
 from premortem.preflight.unit import Card, Finding, Findings, Severity
 
 
@@ -52,8 +52,8 @@ class AnotherUnitInAPart(Check):
                         yield self._say(
                             table,
                             column,
-                            f"in `{shown(table.shown)}`",
-                            f"in `{shown(other.shown)}`",
+                            f"in `{table.shown}`",
+                            f"in `{other.shown}`",
                             odd,
                         )
 
@@ -71,7 +71,7 @@ class AnotherUnitInAPart(Check):
             found = odd_rows(list(groups.values()))
             if found is not None and (len(groups) >= 4 or found.large):
                 odd = [list(groups)[at] for at in found.parts]
-                where = f"where `{shown(name)}` is {some(odd)}"
+                where = f"where `{name}` is {some(odd)}"
                 return self._say(table, column, where, "in the other rows", found)
         chunks = list(columns.chunks(len(values)))
         found = odd_rows(chunks) if len(chunks) >= 4 and not columns.is_in_order(values) else None
@@ -79,22 +79,22 @@ class AnotherUnitInAPart(Check):
             first, last = chunks[found.parts[0]][0], chunks[found.parts[-1]][-1]
             together = len(found.parts) == found.parts[-1] - found.parts[0] + 1
             if together and len(chunks) - len(found.parts) >= 3:
-                where = f"in about rows {first:,} to {last:,} of `{shown(table.shown)}`"
+                where = f"in about rows {first:,} to {last:,} of `{table.shown}`"
                 return self._say(table, column, where, "in the other rows", found)
         heaps = units.heaps(values)
         found = odd_rows(heaps) if heaps is not None else None
         if heaps is not None and found is not None and found.large:
-            where = f"in {len(heaps[found.parts[0]]):,} rows of `{shown(table.shown)}`"
+            where = f"in {len(heaps[found.parts[0]]):,} rows of `{table.shown}`"
             return self._say(table, column, where, "in the others", found)
         return None
 
     def _say(self, table: Table, column: str, here: str, rest: str, found: units.Converted) -> Finding:
         return self.finding(
-            f"`{shown(column)}` of `{shown(table.shown)}` is in another unit {here}: its median is {found.here:.4g} there and "
+            f"`{column}` of `{table.shown}` is in another unit {here}: its median is {found.here:.4g} there and "
             f"{found.rest:.4g} {rest}; converted ({found.how}), both are distributed alike",
             cause="Rows that were measured in two units stand under one name.",
             remedy="Convert the rows of one source where they are read.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
             conversion=found.how,
         )

@@ -1,6 +1,6 @@
 import re
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of
 
 # Lists of which one entry is chosen hold the answer by their nature.
 _CHOICES = frozenset(
@@ -38,11 +38,11 @@ class AnswerAmongTheInputs(Check):
                 if name not in facts.words or not facts.predicts(answer) or words & _CHOICES:
                     continue
                 yield self.finding(
-                    f"in {held:.0%} of the rows of `{shown(look.path)}`, `{shown(name)}` already holds `{shown(answer)}`, which is to be "
+                    f"in {held:.0%} of the rows of `{look.path}`, `{name}` already holds `{answer}`, which is to be "
                     f"predicted from it; the list of the next row does in {other:.0%}",
-                    cause=f"The input contains the target (a leak): `{shown(name)}` was exported after the fact, or reaches one step too far.",
-                    remedy=f"Cut `{shown(name)}` before the moment of the prediction.",
-                    file=shown(look.path),
+                    cause=f"The input contains the target (a leak): `{name}` was exported after the fact, or reaches one step too far.",
+                    remedy=f"Cut `{name}` before the moment of the prediction.",
+                    file=look.path,
                     column=name,
                     target=answer,
                 )

@@ -1,5 +1,5 @@
 from premortem.preflight.data import compared
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 from premortem.profile.lone import rarer
 
 
@@ -34,10 +34,10 @@ class AnswersRarerInOneSplit(Check):
                 one = found[0]
                 yield self.finding(
                     f"{some([each.column for each in found])} {'is' if len(found) == 1 else 'are'} set at another "
-                    f"rate: `{shown(one.column)}` in {one.first:.1%} of the rows of `{shown(first.shown)}` and in {one.second:.1%} of "
-                    f"`{shown(second.shown)}`, while the other {len(first.profile.columns) - len(found)} labels agree up to chance",
+                    f"rate: `{one.column}` in {one.first:.1%} of the rows of `{first.shown}` and in {one.second:.1%} of "
+                    f"`{second.shown}`, while the other {len(first.profile.columns) - len(found)} labels agree up to chance",
                     cause="The label distribution differs in some answers only: where they were not annotated, a missing label was stored as a negative one.",
                     remedy="Store answers that were not looked for as a value of their own, and leave them out of the loss.",
-                    file=shown(first.path),
+                    file=first.path,
                     columns=[each.column for each in found][:20],
                 )

@@ -1,5 +1,4 @@
-from premortem.preflight.data.unit import Check, DataFacts, Root, called, looks_of, shown
-from premortem.preflight.unit import Card, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, called, looks_of
 
 
 class BytesExchanged(Check):
@@ -30,5 +29,5 @@ class BytesExchanged(Check):
                 f"`{called(found[0])}` is noise as it is read, and smooth signals once the two bytes of each number are exchanged{more}",
                 cause="It is stored in the other byte order (big-endian and little-endian).",
                 remedy='Read it with the right byte order, such as `dtype=">i2"`.',
-                file=shown(found[0].path),
+                file=found[0].path,
             )

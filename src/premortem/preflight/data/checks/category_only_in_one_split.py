@@ -6,7 +6,7 @@ from math import isfinite
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations.columns import VARIED
 from premortem.preflight.data.tables import is_whole
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, share, shown, some
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, share, some
 from premortem.profile.between import FEWEST, only_in
 from premortem.profile.facts import Profile
 
@@ -69,11 +69,11 @@ class CategoryOnlyInOneSplit(Check):
         others = [label for label, _ in only_in(two, one)]
         back = f" {some(others)} only in the former." if others else ""
         yield self.finding(
-            f"`{shown(column)}` is {some(names)} in {rows} of {total} rows of `{shown(second[0])}` "
-            f"({share(rows, total)}), and in no row of `{shown(first[0])}`",
+            f"`{column}` is {some(names)} in {rows} of {total} rows of `{second[0]}` "
+            f"({share(rows, total)}), and in no row of `{first[0]}`",
             cause=f"Class{'es' if len(names) > 1 else ''} {some(names)}: missing from the training split.{back}",
             remedy="Count the values where the files are made, and make the training split again.",
-            column=shown(column),
+            column=column,
             classes=names[:20],
             rows=rows,
             of=total,

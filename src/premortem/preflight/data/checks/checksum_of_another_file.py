@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class ChecksumOfAnotherFile(Check):
@@ -26,10 +26,10 @@ class ChecksumOfAnotherFile(Check):
             first = found[0]
             more = f"; so do {len(found) - 1:,} more files" if len(found) > 1 else ""
             yield self.finding(
-                f"`{shown(first.file)}` has another {first.what} ({first.found}...) than `{shown(first.by)}` notes for it "
+                f"`{first.file}` has another {first.what} ({first.found}...) than `{first.by}` notes for it "
                 f"({first.said}...){more}",
                 cause="It is not the file that was meant: cut off, changed since, or of another version.",
-                remedy=f"Fetch `{shown(first.file)}` again.",
-                file=shown(first.file),
+                remedy=f"Fetch `{first.file}` again.",
+                file=first.file,
                 files=len(found),
             )

@@ -1,7 +1,7 @@
 from collections import defaultdict
 
 from premortem.preflight.data.data_facts import Classes, Listed
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class ClassesDifferBetweenSplits(Check):
@@ -46,8 +46,8 @@ class ClassesDifferBetweenSplits(Check):
             return
         name = moved[0]
         yield self.finding(
-            f"`{shown(train.path)}` and `{shown(other.path)}` list the same {len(train.names)} names in another order: "
-            f"`{shown(name)}` is {train.names.index(name)} in the one and {other.names.index(name)} in the other",
+            f"`{train.path}` and `{other.path}` list the same {len(train.names)} names in another order: "
+            f"`{name}` is {train.names.index(name)} in the one and {other.names.index(name)} in the other",
             cause="Where a label is a place in the list of classes, the labels of the two splits mean other classes.",
             remedy="Keep one list of classes, and number all splits by it.",
             only_train=[],
@@ -71,7 +71,7 @@ class ClassesDifferBetweenSplits(Check):
         if moved:
             name = moved[0]
             shift = (
-                f"; numbered in sorted order, `{shown(name)}` is {sorted(one).index(name)} in `{train.split}` and "
+                f"; numbered in sorted order, `{name}` is {sorted(one).index(name)} in `{train.split}` and "
                 f"{sorted(two).index(name)} in `{other.split}`"
             )
         yield self.finding(

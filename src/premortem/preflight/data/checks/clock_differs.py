@@ -1,5 +1,5 @@
 from premortem.preflight.data.times import length
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _TIMES = 1.5  # the step between two rows of the other: summer time and leap seconds change none by that
 
@@ -28,7 +28,7 @@ class ClockDiffers(Check):
     def judge(self, root: Root, facts: DataFacts) -> Findings:
         resampled = any("resampl" in name or "asfreq" in name for name in facts.names)
         for first, second in compared.splits(root.tables):
-            names = (shown(first.shown), shown(second.shown))
+            names = (first.shown, second.shown)
             for column, times in second.times.items():
                 known = first.times.get(column)
                 if known is None or not facts.uses(second, column):
@@ -42,10 +42,10 @@ class ClockDiffers(Check):
                 else:
                     continue
                 yield self.finding(
-                    f"`{shown(column)}` {said}",
+                    f"`{column}` {said}",
                     cause=cause,
                     remedy="Bring both files to one clock where they are made or read.",
-                    column=shown(column),
+                    column=column,
                     files=list(names),
                 )
 

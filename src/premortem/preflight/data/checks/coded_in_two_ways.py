@@ -3,7 +3,7 @@ from collections import Counter
 from premortem.amounts import is_number
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _SHARE = 0.05  # of the rows have each kind
 _PURE = 0.95  # of the rows of a group have one of them
@@ -40,10 +40,10 @@ class CodedInTwoWays(Check):
                 how = floats(counts) or words_and_numbers(table, column, counts)
                 if how:
                     yield self.finding(
-                        f"`{shown(column)}` of `{shown(table.shown)}` is coded in two ways: {shown(how)}",
+                        f"`{column}` of `{table.shown}` is coded in two ways: {how}",
                         cause="Rows from two sources have other codes for the same thing, and the script compares with one of them.",
                         remedy="Bring all rows to one code where they are read.",
-                        file=shown(table.path),
+                        file=table.path,
                         column=column,
                     )
 

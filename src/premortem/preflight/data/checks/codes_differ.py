@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _USED = frozenset({"indices", "codes", "read_dictionary", "dictionary_encode", "dictionary", "factorize"})
 
@@ -32,11 +32,11 @@ class CodesDifferBetweenSplits(Check):
                 if moved and facts.uses(second, column):
                     word = moved[0]
                     yield self.finding(
-                        f"`{shown(word)}` of `{shown(column)}` is number {known.index(word)} in "
-                        f"`{shown(first.shown)}` and number {words.index(word)} in `{shown(second.shown)}`; {len(moved)} of {len(words)} "
+                        f"`{word}` of `{column}` is number {known.index(word)} in "
+                        f"`{first.shown}` and number {words.index(word)} in `{second.shown}`; {len(moved)} of {len(words)} "
                         "words have another number",
                         cause="Each file has its own list of words, and the script takes the numbers.",
                         remedy="Take the words, and number them once from one list.",
-                        column=shown(column),
+                        column=column,
                         words=moved[:20],
                     )

@@ -1,5 +1,5 @@
 from premortem.preflight.data.tables import Table, is_id
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 from premortem.profile.facts import Unrelated
 from premortem.profile.joint import is_as_far, unrelated
 from premortem.profile.wording import unrelated as said
@@ -37,11 +37,11 @@ class ColumnOfOtherRows(Check):
             if is_id(found.column, None) or is_id(found.other, None) or is_of_groups(first, second, found):
                 continue
             yield self.finding(
-                f"{said(found, f'`{shown(first.shown)}`', f'`{shown(second.shown)}`')}",
+                f"{said(found, f'`{first.shown}`', f'`{second.shown}`')}",
                 cause="In one of the files this column belongs to other rows (misaligned), has another sign, or was filled from the "
                 "target (a leak).",
                 remedy="Join by a key and not by position, and compare in both files how the column goes with the target.",
-                file=shown(second.path),
+                file=second.path,
                 column=found.column,
                 other=found.other,
                 first=found.first,

@@ -3,7 +3,7 @@ from typing import Any
 
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, telling
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 
 class ColumnTellsTheLabel(Check):
@@ -43,13 +43,13 @@ class ColumnTellsTheLabel(Check):
                     continue
                 seen.add((found.column, label))
                 yield self.finding(
-                    f"`{shown(found.column)}` of `{shown(table.shown)}` tells `{shown(label)}` by itself: a limit at {found.cut:g} "
+                    f"`{found.column}` of `{table.shown}` tells `{label}` by itself: a limit at {found.cut:g} "
                     f"gets {found.alone:.0%} of both classes right, and all other columns together {found.others:.0%}",
                     cause="The values form two heaps that are the classes, which no other column knows of: the column probably holds what followed "
                     "from the label (a leak of the target).",
                     remedy="Ask when this column is filled; train once without it.",
                     severity=Severity.WARNING if proven else Severity.INFO,
-                    file=shown(table.path),
+                    file=table.path,
                     column=found.column,
                     target=label,
                 )

@@ -5,7 +5,7 @@ from math import log
 from typing import Any
 
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.unit import Check, DataFacts, Root, Table, compared, shown, some
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, compared, some
 from premortem.preflight.unit import Card, Finding, Findings, Severity
 from premortem.profile.alone import column_of
 from premortem.profile.between import WITHIN, along, is_sorted_by, shifts
@@ -68,7 +68,7 @@ class ColumnsDifferBetweenFiles(Check):
             ]
             if found:
                 seen |= {first.path, second.path}
-                yield self._say(second, f"`{shown(first.shown)}`", f"`{shown(second.shown)}`", found)
+                yield self._say(second, f"`{first.shown}`", f"`{second.shown}`", found)
         yield from self._odd_files(facts, root, seen)
         yield from self._halves(facts, root, seen)
 
@@ -80,7 +80,7 @@ class ColumnsDifferBetweenFiles(Check):
         for table, found, number in compared.shards(root.tables, differ):
             if table.path not in seen:
                 seen.add(table.path)
-                yield self._say(table, f"the {number} files beside it", f"`{shown(table.shown)}`", found)
+                yield self._say(table, f"the {number} files beside it", f"`{table.shown}`", found)
 
     def _groups(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         """Half of the stations in Celsius, and half in Fahrenheit."""
@@ -92,7 +92,7 @@ class ColumnsDifferBetweenFiles(Check):
             table = same[few[0]]
             if self._counts(facts, table, found_one):
                 seen |= {compared.numberless(table.path), *(each.path for each in same)}
-                odd = [shown(same[at].shown) for at in few]
+                odd = [same[at].shown for at in few]
                 yield self._say(table, f"the {len(same) - len(few)} files beside it", some(odd), [found_one])
 
     def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
@@ -102,7 +102,7 @@ class ColumnsDifferBetweenFiles(Check):
             found = [s for s in along(table.sample, "table") if self._counts(facts, table, s)]
             if found:
                 seen.add(table.path)
-                where = f"of `{shown(table.shown)}`"
+                where = f"of `{table.shown}`"
                 yield self._say(table, f"the first half {where}", f"the second half {where}", found)
 
     def _counts(self, facts: DataFacts, table: Table, found: Shift) -> bool:
@@ -115,7 +115,7 @@ class ColumnsDifferBetweenFiles(Check):
             f"{shift(found[0], first, second)}{also}",
             cause="The same column does not mean the same in both: other units, another order, or nothing at all.",
             remedy="Select columns by name, convert units where the file is read, or make the odd file again.",
-            file=shown(table.path),
+            file=table.path,
             columns=names[:20],
             how=found[0].how,
             first=found[0].first,

@@ -1,6 +1,6 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, laws
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, share, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, share, whole_tables
 
 
 class ColumnsExchangedInAPart(Check):
@@ -29,11 +29,11 @@ class ColumnsExchangedInAPart(Check):
             made = {n: v for n, v in columns.measured(table).items() if facts.uses(table, n)}
             for found in laws.exchanged(made):
                 yield self.finding(
-                    f"in {found.rows:,} of {found.of:,} rows of `{shown(table.shown)}` ({share(found.rows, found.of)}), "
-                    f"`{shown(found.first)}` and `{shown(found.second)}` stand in each other's place; put back, they lie where the others do",
+                    f"in {found.rows:,} of {found.of:,} rows of `{table.shown}` ({share(found.rows, found.of)}), "
+                    f"`{found.first}` and `{found.second}` stand in each other's place; put back, they lie where the others do",
                     cause="A part of the rows comes from a source that has the columns in another order.",
                     remedy="Put them back where the rows are read.",
-                    file=shown(table.path),
+                    file=table.path,
                     columns=[found.first, found.second],
                     rows=found.rows,
                 )

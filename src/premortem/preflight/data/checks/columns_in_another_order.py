@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, compared, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, compared, whole_tables
 
 
 class ColumnsInAnotherOrder(Check):
@@ -39,10 +39,10 @@ class ColumnsInAnotherOrder(Check):
                 continue
             if set(one) == set(two) and moved and not set(moved) & facts.words:
                 yield self.finding(
-                    f"`{shown(first.shown)}` and `{shown(second.shown)}` have the same columns in another order: column {one.index(moved[0])} is "
-                    f"`{shown(moved[0])}` in the one and `{shown(two[one.index(moved[0])])}` in the other, and the script names neither",
+                    f"`{first.shown}` and `{second.shown}` have the same columns in another order: column {one.index(moved[0])} is "
+                    f"`{moved[0]}` in the one and `{two[one.index(moved[0])]}` in the other, and the script names neither",
                     cause="The script reads columns by place, so the same input is another quantity in the two splits.",
                     remedy="Choose the columns by name, in one order for both files.",
-                    files=[shown(first.shown), shown(second.shown)],
+                    files=[first.shown, second.shown],
                     columns=moved,
                 )

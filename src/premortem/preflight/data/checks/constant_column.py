@@ -1,6 +1,6 @@
 import re
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table, some
 from premortem.profile.alone import constants
 from premortem.profile.wording import amount
 
@@ -39,10 +39,10 @@ class ConstantColumn(Check):
             if found:
                 yield self.finding(
                     f"{some([c.name for c in found])} {'is' if len(found) == 1 else 'are'} "
-                    f"{amount(found[0].low)} in all {table.rows:,} rows of `{shown(table.shown)}`: a constant column",
+                    f"{amount(found[0].low)} in all {table.rows:,} rows of `{table.shown}`: a constant column",
                     cause="A feature has a single value, while the columns beside it vary.",
                     remedy="Look at the column where the file is made: a join that failed, a sensor that stands still.",
-                    file=shown(table.path),
+                    file=table.path,
                     columns=[c.name for c in found][:20],
                     value=found[0].low,
                 )

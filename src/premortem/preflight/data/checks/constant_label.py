@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of
 
 _FEWEST = 50  # rows: fewer are a list of cases rather than a set to train on
 
@@ -32,7 +32,7 @@ class ConstantLabel(Check):
             answers = "submission" in look.path.lower() or "test" in look.path.lower()
             if len(look.labels) == 1 and number >= _FEWEST and value and not answers:
                 yield self.finding(
-                    f"all {number:,} rows of `{shown(look.path)}` have the label `{shown(value)}`",
+                    f"all {number:,} rows of `{look.path}` have the label `{value}`",
                     cause="The column was filled with a default, or only one class was taken along.",
                     remedy="Make the table again, and count its labels.",
                     label=value,

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _MULTI = 0.2  # of the files: then one picture is meant to have several classes
 
@@ -25,9 +25,9 @@ class CopiesContradict(Check):
         first, second = pairs[0]
         yield self.finding(
             f"{len(pairs):,} {'picture lies' if len(pairs) == 1 else 'pictures lie'} in two class "
-            f"folders: `{shown(first)}` is `{shown(second)}`",
+            f"folders: `{first}` is `{second}`",
             cause="One of the two labels is wrong.",
             remedy="Keep the one with the right label.",
             severity=Severity.INFO if len(pairs) > _MULTI * root.copies.of else Severity.WARNING,
-            pairs=[[shown(a), shown(b)] for a, b in pairs[:50]],
+            pairs=[[a, b] for a, b in pairs[:50]],
         )

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 
 class CopiesWithinSplit(Check):
@@ -24,9 +24,9 @@ class CopiesWithinSplit(Check):
         first, second = copies.examples[0]
         yield self.finding(
             f"{copies.count:,} of {copies.of:,} files that were compared ({share(copies.count, copies.of)}) are copies "
-            f"of another in the same split: `{shown(second)}` is `{shown(first)}`",
+            f"of another in the same split: `{second}` is `{first}`",
             cause="They were copied, or come from two sources.",
             remedy="Remove the copies before you split, unless they are meant to weigh more.",
             copies=copies.count,
-            examples=[[shown(a), shown(b)] for a, b in copies.examples],
+            examples=[[a, b] for a, b in copies.examples],
         )

@@ -4,7 +4,7 @@ from typing import Any
 from premortem.preflight.data.checks.another_unit_in_a_part import alike
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, share, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, share, whole_tables
 
 _MANY = 0.25  # of the rows at one end, where nothing else says that it is one
 _SOME = 0.05  # ... where another file goes beyond it
@@ -55,11 +55,11 @@ class CutAtACeiling(Check):
                     if beyond >= _SOME * len(there[name]):
                         seen.add(name)
                         yield self.finding(
-                            f"`{shown(name)}` of `{shown(table.shown)}` ends at {value:g}, where {number:,} of {of:,} rows lie "
-                            f"({share(number, of)}); in `{shown(other.shown)}` {beyond:,} rows go beyond it",
+                            f"`{name}` of `{table.shown}` ends at {value:g}, where {number:,} of {of:,} rows lie "
+                            f"({share(number, of)}); in `{other.shown}` {beyond:,} rows go beyond it",
                             cause="The values of one file were cut: a meter at the end of its range, or a type that holds no larger number.",
                             remedy="Ask for the uncut column, or mark these rows.",
-                            file=shown(table.path),
+                            file=table.path,
                             column=name,
                             value=value,
                         )
@@ -70,12 +70,12 @@ class CutAtACeiling(Check):
                     value, number, of, _ = found
                     seen.add(name)
                     yield self.finding(
-                        f"`{shown(name)}` of `{shown(table.shown)}` ends at {value:g}, where {number:,} of {of:,} rows lie "
+                        f"`{name}` of `{table.shown}` ends at {value:g}, where {number:,} of {of:,} rows lie "
                         f"({share(number, of)}), and the values before it come one by one",
                         cause="All that lies beyond was set to this value.",
                         remedy="Ask for the uncut column, or mark these rows.",
                         severity=Severity.WARNING if is_chosen(value) else Severity.INFO,
-                        file=shown(table.path),
+                        file=table.path,
                         column=name,
                         value=value,
                     )

@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, whole_tables
 
 _RISING = 0.995  # of the rows, once days and months have changed places
 _FEWEST = 50  # rows that are exchanged
@@ -37,11 +37,11 @@ class DaysAndMonthsExchanged(Check):
                 if rising(put_back) >= _RISING:
                     example = next((a, b) for a, b in zip(cells, put_back, strict=True) if a != b)
                     yield self.finding(
-                        f"in {moved:,} rows of `{shown(table.shown)}` day and month of `{shown(column)}` are exchanged (`{shown(example[0])}` "
-                        f"for `{shown(example[1])}`): put back, the rows are in the order of their times",
+                        f"in {moved:,} rows of `{table.shown}` day and month of `{column}` are exchanged (`{example[0]}` "
+                        f"for `{example[1]}`): put back, the rows are in the order of their times",
                         cause="A program took days up to the twelfth for months.",
                         remedy="Read dates with their format, and never by guessing.",
-                        file=shown(table.path),
+                        file=table.path,
                         column=column,
                         rows=moved,
                     )

@@ -1,6 +1,6 @@
 from pathlib import PurePath
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _OTHER = ("not UTF-8", "UTF-16")
 _NAMED = tuple("latin iso-8859 iso8859 cp125 cp437 windows-12 utf-16 utf_16 chardet charset".split())
@@ -39,11 +39,11 @@ class EncodingsDiffer(Check):
             ]
             if others:
                 yield self.finding(
-                    f"`{shown(odd.path)}` is {odd.encoding} (line {odd.line}), and `{shown(others[0].path)}` is "
+                    f"`{odd.path}` is {odd.encoding} (line {odd.line}), and `{others[0].path}` is "
                     f"{others[0].encoding}",
                     cause="The same code reads both: letters with accents are other letters, or none, in one of them.",
-                    remedy=f"Convert `{shown(odd.path)}` to UTF-8 (`iconv -f latin1 -t utf-8`).",
-                    file=shown(odd.path),
+                    remedy=f"Convert `{odd.path}` to UTF-8 (`iconv -f latin1 -t utf-8`).",
+                    file=odd.path,
                     encoding=odd.encoding,
                     line=odd.line,
                 )

@@ -1,6 +1,6 @@
 import re
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.profile.weighting import NEARLY_ALL, few
 
 _DRAWS = {"WeightedRandomSampler", "multinomial", "choice", "choices"}
@@ -36,10 +36,10 @@ class FewRowsCarryTheWeights(Check):
                 if few(drawable, carried) and _NAMED.search(name.lower()):
                     yield self.finding(
                         f"{carried} of {drawable:,} rows have {NEARLY_ALL:.0%} of the sampling weight in "
-                        f"`{shown(table.shown)}` ({shown(name)})",
+                        f"`{table.shown}` ({name})",
                         cause="The weights of a few rows are extreme: a sampler draws practically only these few samples.",
                         remedy="Look at the largest weights (a division by an empty count makes such numbers), and limit them.",
-                        file=shown(table.path),
+                        file=table.path,
                         carrying=carried,
                         samples=drawable,
                     )

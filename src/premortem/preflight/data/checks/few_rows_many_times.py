@@ -1,6 +1,6 @@
 from premortem.preflight.data.data_facts import LABELS, DataFacts, Root
 from premortem.preflight.data.tables import is_id
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared
 
 _TIMES = (
     10  # that a row of the training file comes, on average: rare classes that are shown more often stay below
@@ -39,12 +39,12 @@ class FewRowsManyTimes(Check):
                 continue
             distinct = first.sample.distinct
             yield self.finding(
-                f"the {first.sample.rows:,} rows of `{shown(first.shown)}` are {distinct:,} different rows, repeated "
-                f"{first.sample.rows / distinct:.0f} times on average; of `{shown(second.shown)}`, {second.sample.distinct:,} of "
+                f"the {first.sample.rows:,} rows of `{first.shown}` are {distinct:,} different rows, repeated "
+                f"{first.sample.rows / distinct:.0f} times on average; of `{second.shown}`, {second.sample.distinct:,} of "
                 f"{second.sample.rows:,} rows are distinct",
                 cause="Rows were duplicated: a join found many partners for one key, or the file was written to more than once.",
                 remedy="Join with one row for each key, or remove the copies, before you train.",
-                file=shown(first.path),
+                file=first.path,
                 rows=first.sample.rows,
                 distinct=distinct,
             )

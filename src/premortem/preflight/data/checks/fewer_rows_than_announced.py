@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class FewerRowsThanAnnounced(Check):
@@ -31,10 +31,10 @@ class FewerRowsThanAnnounced(Check):
         found = next(f for f in root.announced if f.file in short)
         more = f", and {len(short) - 1:,} more files have fewer than it says" if len(short) > 1 else ""
         yield self.finding(
-            f"`{shown(found.file)}` has {found.found} rows, and `{shown(found.key)}` in `{shown(found.by)}` announces {found.said}{more}",
+            f"`{found.file}` has {found.found} rows, and `{found.key}` in `{found.by}` announces {found.said}{more}",
             cause="The file is incomplete: a download or an export that was cut off (truncated), or an older version of it.",
-            remedy=f"Fetch `{shown(found.file)}` again, and count its rows.",
-            file=shown(found.file),
+            remedy=f"Fetch `{found.file}` again, and count its rows.",
+            file=found.file,
             rows=found.found,
             announced=found.said,
         )

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class FolderLacksRole(Check):
@@ -24,8 +24,8 @@ class FolderLacksRole(Check):
         lacks = some(first.lacks)
         more = f"; {len(root.uneven) - 1} more are like that" if len(root.uneven) > 1 else ""
         yield self.finding(
-            f"`{shown(first.folder)}` has no {lacks}, which {first.siblings} of its siblings have{more}",
+            f"`{first.folder}` has no {lacks}, which {first.siblings} of its siblings have{more}",
             cause="This one was not prepared or copied to its end.",
             remedy="Prepare it again, or leave it out.",
-            folders=[[shown(each.folder), list(each.lacks)] for each in root.uneven[:50]],
+            folders=[[each.folder, list(each.lacks)] for each in root.uneven[:50]],
         )

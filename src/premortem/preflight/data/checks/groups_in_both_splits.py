@@ -1,5 +1,5 @@
 from premortem.preflight.data.relations import groups
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 
 class GroupsInBothSplits(Check):
@@ -36,12 +36,12 @@ class GroupsInBothSplits(Check):
                 else ""
             )
             yield self.finding(
-                f"{found.groups:,} of {found.of:,} groups of `{shown(found.column)}` in `{shown(found.second)}` are also in "
-                f"`{shown(found.first)}` (`{shown(found.example)}`, for example), with {found.rows:,} of {found.judged:,} rows "
-                f"({share(found.rows, found.judged)}); each group has one `{shown(found.label)}`{alike}",
-                cause=f"The split was drawn by row and not by `{shown(found.column)}`: the same {shown(found.column)} is trained on and judged (leakage "
+                f"{found.groups:,} of {found.of:,} groups of `{found.column}` in `{found.second}` are also in "
+                f"`{found.first}` (`{found.example}`, for example), with {found.rows:,} of {found.judged:,} rows "
+                f"({share(found.rows, found.judged)}); each group has one `{found.label}`{alike}",
+                cause=f"The split was drawn by row and not by `{found.column}`: the same {found.column} is trained on and judged (leakage "
                 "between the splits), so the score measures how well it is known again.",
-                remedy=f"Split by `{shown(found.column)}`, so that all rows of one group are in one split.",
+                remedy=f"Split by `{found.column}`, so that all rows of one group are in one split.",
                 column=found.column,
                 groups=found.groups,
                 rows=found.rows,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from premortem.preflight.data.code.habits import is_target
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations.ahead import Ahead, Base, ahead
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _MOST_TARGETS = 4
 _MOST_ALIKE = 3  # tables of the same columns: a file for each site is made by one program
@@ -52,8 +52,8 @@ class InputFromLaterRows(Check):
                         continue
                     said.add((table.path, found.column))
                     yield self.finding(
-                        f"`{shown(found.column)}` of `{shown(table.shown)}` is {worded(found)}, in {found.rows:,} of {found.of:,} "
-                        f"rows; `{shown(target)}`, which is to be predicted, is {meant(found.base)}. A window of {found.end - found.start + 1} that ends at "
+                        f"`{found.column}` of `{table.shown}` is {worded(found)}, in {found.rows:,} of {found.of:,} "
+                        f"rows; `{target}`, which is to be predicted, is {meant(found.base)}. A window of {found.end - found.start + 1} that ends at "
                         f"its own row is up to {found.away:.4g} away",
                         cause="The input looks ahead (a leak): it "
                         + (
@@ -62,7 +62,7 @@ class InputFromLaterRows(Check):
                             else "knows rows that are not there yet."
                         ),
                         remedy="End the window at its own row (`rolling` without `center=True`, on rows in the order of time), and compute the column anew.",
-                        file=shown(table.path),
+                        file=table.path,
                         column=found.column,
                         target=target,
                         base=found.base.column,
@@ -109,7 +109,7 @@ def used(facts: DataFacts, root: Root, table: Table, target: str) -> tuple[froze
 
 def worded(found: Ahead) -> str:
     if found.start == found.end:
-        return f"`{shown(found.base.column)}` {rows(found.end)} later"
+        return f"`{found.base.column}` {rows(found.end)} later"
     what = found.how if found.how in {"mean", "sum"} else f"{found.how} value"
     begin = (
         f"{rows(-found.start)} before"
@@ -118,11 +118,11 @@ def worded(found: Ahead) -> str:
         if found.start == 0
         else f"{rows(found.start)} after"
     )
-    return f"the {what} of `{shown(found.base.column)}` from {begin} to {rows(found.end)} after its own"
+    return f"the {what} of `{found.base.column}` from {begin} to {rows(found.end)} after its own"
 
 
 def meant(base: Base) -> str:
-    column = f"`{shown(base.column)}`"
+    column = f"`{base.column}`"
     return (
         f"the {base.how} of {column} in the next {rows(base.later)}"
         if base.how

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, minute, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, minute
 
 _LATER = 600.0  # seconds: files that were copied together are that far apart at most
 
@@ -33,10 +33,10 @@ class KeptFileIsStale(Check):
             if newer:
                 source = max(newer, key=lambda file: file.written)
                 yield self.finding(
-                    f"`{shown(cache.path)}` was kept on {minute(cache.written)} UTC, and `{shown(source.path)}`, "
+                    f"`{cache.path}` was kept on {minute(cache.written)} UTC, and `{source.path}`, "
                     f"from which it is made, was written on {minute(source.written)} UTC",
                     cause="The script computes it only when it is not there, so it would train on that of the older file.",
-                    remedy=f"Remove `{shown(cache.path)}` before the run.",
-                    file=shown(cache.path),
-                    source=shown(source.path),
+                    remedy=f"Remove `{cache.path}` before the run.",
+                    file=cache.path,
+                    source=source.path,
                 )

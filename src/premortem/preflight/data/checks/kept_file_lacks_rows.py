@@ -1,5 +1,5 @@
 from premortem.events import FileFacts
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _PART = 0.5  # of what it is made from; code that leaves out broken rows leaves out fewer
 _FEWEST = 20  # rows or files of the source
@@ -37,11 +37,11 @@ class KeptFileLacksRows(Check):
             )
             if of >= _FEWEST and 1 < has < _PART * of and (several or whole):
                 yield self.finding(
-                    f"`{shown(cache.path)}` has {has:,} rows, and what it is made from has {of:,} "
-                    f"(`{shown(sources[0])}`{' and others' if len(sources) > 1 else ''})",
+                    f"`{cache.path}` has {has:,} rows, and what it is made from has {of:,} "
+                    f"(`{sources[0]}`{' and others' if len(sources) > 1 else ''})",
                     cause="The script computes it only when it is not there, so it would train on this part.",
-                    remedy=f"Remove `{shown(cache.path)}` before the run.",
-                    file=shown(cache.path),
+                    remedy=f"Remove `{cache.path}` before the run.",
+                    file=cache.path,
                     rows=has,
                     source_rows=of,
                 )

@@ -1,5 +1,5 @@
 from premortem import redaction
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.redaction.names import hides
 
 
@@ -26,10 +26,10 @@ class KeyStandsTwice(Check):
             if facts.reads(path):
                 first, last = said(key, lost), said(key, used)
                 yield self.finding(
-                    f"`{shown(key)}` stands twice in `{shown(path)}`: {first} and {last}",
+                    f"`{key}` stands twice in `{path}`: {first} and {last}",
                     cause=f"Readers keep the last one: {last} is used, and the other value is ignored.",
                     remedy="Remove one of the two lines.",
-                    file=shown(path),
+                    file=path,
                     key=key,
                 )
 
@@ -40,4 +40,4 @@ def said(key: str, value: str) -> str:
         return "..."
     if hides(key, value):
         return redaction.HIDDEN
-    return shown(redaction.redacted(f"{key}: {value}").removeprefix(f"{key}: "))[:40]
+    return redaction.redacted(f"{key}: {value}").removeprefix(f"{key}: ")[:40]

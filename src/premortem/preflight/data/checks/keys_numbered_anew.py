@@ -1,6 +1,6 @@
 from premortem.preflight.data.relations.joins import moved
 from premortem.preflight.data.relations.renumbered import Renumbered, renumbered
-from premortem.preflight.data.unit import Card, Check, DataFacts, Finding, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Finding, Findings, Root, Severity
 
 
 class KeysNumberedAnew(Check):
@@ -43,12 +43,12 @@ class KeysNumberedAnew(Check):
                 continue
             seen |= {(found.table.shown, found.column), (found.listed.shown, found.column)}
             yield self.finding(
-                f"`{shown(found.measure)}` of `{shown(found.table.shown)}` does not follow the rows of "
-                f"`{shown(found.listed.shown)}` that have its `{shown(found.column)}` ({max(0.0, found.as_is):.0%} of its spread is explained), but "
+                f"`{found.measure}` of `{found.table.shown}` does not follow the rows of "
+                f"`{found.listed.shown}` that have its `{found.column}` ({max(0.0, found.as_is):.0%} of its spread is explained), but "
                 f"those of {HOW[found.how]} ({found.put_right:.0%}): the ids do not match",
                 cause="The keys of one table were numbered anew or moved, so a join gives each row the data of another thing.",
                 remedy="Export both tables again with the keys that they had, and check a few rows by hand.",
-                file=shown(found.listed.path),
+                file=found.listed.path,
                 column=found.column,
                 as_is=round(found.as_is, 3),
                 put_right=round(found.put_right, 3),
@@ -62,17 +62,17 @@ class KeysNumberedAnew(Check):
         proof = ""
         if found.measure:
             proof = (
-                f"; in the order of the ids `{shown(found.measure)}` follows the rows of the other table ({found.put_right:.0%} of its spread is explained), "
+                f"; in the order of the ids `{found.measure}` follows the rows of the other table ({found.put_right:.0%} of its spread is explained), "
                 f"and by the ids it does not ({max(0.0, found.as_is):.0%})"
             )
-        first, second = shown(found.table.shown), shown(found.other.shown)
+        first, second = found.table.shown, found.other.shown
         return self.finding(
-            f"`{shown(found.column)}` of `{first}` goes from {found.first:,} to {found.last:,} without a gap, and "
-            f"`{shown(found.other_column)}` of `{second}`, which has as many ids, lacks {found.gaps:,} of these and has {found.gaps:,} others: from "
+            f"`{found.column}` of `{first}` goes from {found.first:,} to {found.last:,} without a gap, and "
+            f"`{found.other_column}` of `{second}`, which has as many ids, lacks {found.gaps:,} of these and has {found.gaps:,} others: from "
             f"{found.begin:,} on a join gives rows the data of another id{proof}",
             cause=f"The rows of `{first}` were numbered anew, one after the other: the ids do not match those of the other table.",
             remedy="Export both tables again with the keys that they had, and check a few rows by hand.",
-            file=shown(found.table.path),
+            file=found.table.path,
             column=found.column,
             gaps=found.gaps,
             as_is=round(found.as_is, 3),

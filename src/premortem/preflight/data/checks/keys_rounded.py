@@ -4,7 +4,7 @@ from itertools import permutations
 
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import partners
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _EXACT = 1 << 24  # a float of 32 bits holds all whole numbers up to it
 _FEWEST = 20
@@ -41,11 +41,11 @@ class KeysRounded(Check):
                     found = rounded(table.numbers(column), listed.numbers(column))
                     if found is not None:
                         yield self.finding(
-                            f"the {len(table.cells[column]):,} rows of `{shown(table.shown)}` have only {found[0]:,} different numbers in "
-                            f"`{shown(column)}`: they are those of `{shown(listed.shown)}`, rounded by float32 (`{found[1]}` stands for `{found[2]}`)",
+                            f"the {len(table.cells[column]):,} rows of `{table.shown}` have only {found[0]:,} different numbers in "
+                            f"`{column}`: they are those of `{listed.shown}`, rounded by float32 (`{found[1]}` stands for `{found[2]}`)",
                             cause="The ids went through floats of 32 bits, so several share one number: joined, rows get the values of another.",
-                            remedy=f"Store `{shown(column)}` as whole numbers of 64 bits, or as text.",
-                            file=shown(table.path),
+                            remedy=f"Store `{column}` as whole numbers of 64 bits, or as text.",
+                            file=table.path,
                             column=column,
                         )
 

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class LabelsFollowInPart(Check):
@@ -26,8 +26,8 @@ class LabelsFollowInPart(Check):
         for found in root.follows:
             if found.parts:
                 which = some(found.parts)
-                where = f" of `{shown(found.what)}`" if found.column else ""
-                column = f"`{shown(found.column)}` in " if found.column else ""
+                where = f" of `{found.what}`" if found.column else ""
+                column = f"`{found.column}` in " if found.column else ""
                 text = (
                     f"{column}{which}{where} does not follow its rows as elsewhere: a straight rule is right about {found.here:.0%} of the labels "
                     f"there and {found.rest:.0%} of the others ({found.chance:.0%} by chance)"
@@ -35,8 +35,8 @@ class LabelsFollowInPart(Check):
                 text += f"; they fit once they are {found.how}" if found.how else ""
             else:
                 text = (
-                    f"{shown(found.what)} does not follow: a straight rule is right about {found.here:.0%} of the labels, as by chance "
-                    f"({found.chance:.0%}), and about {found.rest:.0%} once rows are {shown(found.how)}"
+                    f"{found.what} does not follow: a straight rule is right about {found.here:.0%} of the labels, as by chance "
+                    f"({found.chance:.0%}), and about {found.rest:.0%} once rows are {found.how}"
                 )
             yield self.finding(
                 text,

@@ -2,7 +2,7 @@ import fnmatch
 import re
 
 from premortem.preflight.data.relations.clocks import numbers_of
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _PARTS = re.compile(r"fold|part|shard|chunk|split")
 
@@ -35,9 +35,9 @@ class LatestByLetters(Check):
                 continue
             best = called[numbers.index(max(numbers))]
             yield self.finding(
-                f"of {len(called):,} files that fit `{shown(pattern)}`, the script takes the last by letters, `{shown(called[-1])}`; "
-                f"the one with the highest number is `{shown(best)}`",
+                f"of {len(called):,} files that fit `{pattern}`, the script takes the last by letters, `{called[-1]}`; "
+                f"the one with the highest number is `{best}`",
                 cause="Names are sorted as text, in which 9 comes behind 10: an older version of the file is used.",
                 remedy="Sort by the number in the name, or write numbers with leading zeros.",
-                file=shown(called[-1]),
+                file=called[-1],
             )

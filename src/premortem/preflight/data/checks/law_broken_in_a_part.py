@@ -4,7 +4,7 @@ from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, laws
 from premortem.preflight.data.tables import numbers_in
 from premortem.preflight.data.times import of_texts
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, share, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, share, whole_tables
 
 
 class LawBrokenInAPart(Check):
@@ -37,11 +37,11 @@ class LawBrokenInAPart(Check):
                 ):
                     continue
                 yield self.finding(
-                    f"`{shown(found.column)}` of `{shown(table.shown)}` is {shown(found.law)} in {found.of - found.rows:,} rows, and not "
+                    f"`{found.column}` of `{table.shown}` is {found.law} in {found.of - found.rows:,} rows, and not "
                     f"in {found.rows:,} ({share(found.rows, found.of)}), the first of which is row {found.begin:,}",
                     cause="In these rows one of the columns belongs to another row, or was computed otherwise.",
                     remedy="Compute the column anew from the others, or leave these rows out.",
-                    file=shown(table.path),
+                    file=table.path,
                     column=found.column,
                     rows=found.rows,
                 )

@@ -2,7 +2,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from premortem.preflight.data.data_facts import DataFacts, Entries, Root
 from premortem.preflight.data.names import stem
-from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, share
 
 _MOST = 300  # values of a column of classes
 _LOST = 0.03  # of the rows
@@ -65,7 +65,7 @@ class ListOfOtherValues(Check):
                     sorted(set(values) - listed, key=lambda v: -values[v])[:3],
                 )
                 return self.finding(
-                    f"`{shown(given.shown)}` lists {quoted(strange)}, which `{shown(column)}` of `{shown(table.shown)}` does not have, and "
+                    f"`{given.shown}` lists {quoted(strange)}, which `{column}` of `{table.shown}` does not have, and "
                     f"lacks {quoted(unknown)}, which {lost:,} rows have ({share(lost, sum(values.values()))})",
                     cause="The list is that of other data"
                     + (
@@ -75,7 +75,7 @@ class ListOfOtherValues(Check):
                     )
                     + ": rows with other values are passed over.",
                     remedy="Make the list from the column, and stop at a value that it does not have.",
-                    file=shown(given.path),
+                    file=given.path,
                     column=column,
                     rows=lost,
                 )
@@ -96,4 +96,4 @@ def outside(listed: set[str], values: Mapping[str, int]) -> int:
 
 
 def quoted(words: list[str]) -> str:
-    return ", ".join(f"`{shown(word)}`" for word in words)
+    return ", ".join(f"`{word}`" for word in words)

@@ -1,7 +1,7 @@
 import re
 
 from premortem.amounts import share
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of
 
 _TAGS = frozenset(
     "tag tags label labels target targets class classes pos upos xpos ner bio slot slots".split()
@@ -36,17 +36,17 @@ class ListsRunApart(Check):
             for one, two, what, number, of in look.parallel:
                 if not {one, two} <= facts.words or (what == "moved" and not is_tag(two, facts)):
                     continue
-                where = f"`{shown(one)}` and `{shown(two)}` in `{shown(look.path)}`"
+                where = f"`{one}` and `{two}` in `{look.path}`"
                 said = (
                     f"{where} are not as long as each other in {number:,} of {of:,} records ({share(number, of)})"
                     if what == "uneven"
-                    else f"{where} run apart: `{shown(two)}` goes with the entry {'before' if number > 0 else 'behind'} its own"
+                    else f"{where} run apart: `{two}` goes with the entry {'before' if number > 0 else 'behind'} its own"
                 )
                 yield self.finding(
                     said,
                     cause="Entries belong to those of the same place in the other list: each label is that of a neighbour (off by one).",
                     remedy="Write both lists in one go, and stop when they differ in length.",
-                    file=shown(look.path),
+                    file=look.path,
                     lists=[one, two],
                 )
 

@@ -1,7 +1,7 @@
 from itertools import combinations
 
 from premortem.preflight.data import names
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 _FEWEST = 5  # entries in both
 _SHARE = 0.01
@@ -41,10 +41,10 @@ class ListsShareEntries(Check):
             small = min(len(set(first.values)), len(set(second.values)))
             if len(common) >= max(_FEWEST, _SHARE * small):
                 yield self.finding(
-                    f"`{shown(first.key)}` and `{shown(second.key)}` of `{shown(first.path)}` share {len(common):,} entries "
-                    f"({share(len(common), small)} of the shorter list), such as `{shown(min(common))}`",
+                    f"`{first.key}` and `{second.key}` of `{first.path}` share {len(common):,} entries "
+                    f"({share(len(common), small)} of the shorter list), such as `{min(common)}`",
                     cause="The same samples are in both splits: what is judged was trained on.",
                     remedy="Take them out of the training list.",
-                    file=shown(first.path),
+                    file=first.path,
                     rows=len(common),
                 )

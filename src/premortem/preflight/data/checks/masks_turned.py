@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.profile.lying import wrong
 
 
@@ -31,11 +31,11 @@ class MasksTurned(Check):
                 continue
             way, number, of = found
             yield self.finding(
-                f"{number} of {of} masks in `{shown(pairing.right)}` fit their images in `{shown(pairing.left)}` "
+                f"{number} of {of} masks in `{pairing.right}` fit their images in `{pairing.left}` "
                 f"only when they are laid {way}",
                 cause="The brightness of the pixels follows the masks in that way and hardly as they are.",
                 remedy="Draw a few masks over their images, and export the masks again in the images' order of rows and columns.",
-                folder=shown(pairing.right),
+                folder=pairing.right,
                 way=way,
                 masks=number,
             )

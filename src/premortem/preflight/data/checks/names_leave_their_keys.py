@@ -1,5 +1,5 @@
 from premortem.preflight.data.relations import partners
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class NamesLeaveTheirKeys(Check):
@@ -34,11 +34,11 @@ class NamesLeaveTheirKeys(Check):
             seen.add(both)
             one, two, wrong, of, example = found
             yield self.finding(
-                f"{wrong:,} of {of:,} keys of `{shown(column)}` have another name in `{shown(listed.shown)}` (`{shown(two)}`) than in "
-                f"`{shown(table.shown)}` (`{shown(one)}`), for example `{shown(example)}`",
+                f"{wrong:,} of {of:,} keys of `{column}` have another name in `{listed.shown}` (`{two}`) than in "
+                f"`{table.shown}` (`{one}`), for example `{example}`",
                 cause="The column of keys and the others have moved against each other in one of the tables (one row off, or sorted apart).",
                 remedy="Export the table again.",
-                file=shown(listed.path),
+                file=listed.path,
                 column=column,
                 rows=wrong,
             )

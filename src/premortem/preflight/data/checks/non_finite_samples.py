@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Group, Look, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, called, count, shown, some
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, called, count, some
 
 _COMMON = 0.5  # of the files: then NaN marks what was not measured, and the code knows
 
@@ -45,12 +45,12 @@ class NonFiniteSamples(Check):
         )
         names = list(map(called, bad))
         yield self.finding(
-            f"{len(files)} of {count(len(whole), 'file')} that were read in `{shown(group.name)}` hold "
+            f"{len(files)} of {count(len(whole), 'file')} that were read in `{group.name}` hold "
             f"numbers that are none ({kinds}): {some(names)}",
             cause="They were written like that: reading changes nothing.",
             remedy="Make these files again, leave them out, or mask the gaps in the loss.",
             severity=Severity.WARNING if rare and not handled else Severity.INFO,
-            files=[shown(name) for name in names[:50]],
+            files=list(names[:50]),
         )
 
 

@@ -1,7 +1,7 @@
 import re
 
 from premortem.preflight.data import names
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity
 
 # What numbers are to be multiplied with, or are in. Not what the split itself amounts to, such as its mean, and not where it was cut out.
 _MATTERS = frozenset(
@@ -50,11 +50,11 @@ class NotesDifferBetweenSplits(Check):
                 continue
             seen.add(key)
             yield self.finding(
-                f"`{shown(key)}` is {shown(one[1])[:40]} in `{shown(one[0].path)}` and {shown(other[1])[:40]} in `{shown(other[0].path)}`, and the "
+                f"`{key}` is {one[1][:40]} in `{one[0].path}` and {other[1][:40]} in `{other[0].path}`, and the "
                 f"script does not read it",
                 cause="The numbers of the two splits are stored in another scale or unit, as the files themselves say.",
                 remedy="Apply the attribute when the array is read.",
-                files=[shown(one[0].path), shown(other[0].path)],
+                files=[one[0].path, other[0].path],
                 key=key,
             )
 

@@ -1,6 +1,6 @@
 from premortem.preflight.data.cells import Notation
 from premortem.preflight.data.relations import thousands
-from premortem.preflight.data.unit import Check, DataFacts, Root, Table, count, shown, some, whole_tables
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, count, some, whole_tables
 from premortem.preflight.unit import Card, Finding, Findings, Severity
 
 _FEWEST = 3  # cells of each
@@ -70,41 +70,41 @@ class NumbersInTwoNotations(Check):
         self, table: Table, column: str, found: thousands.Thousands, mark: str, others: int = 0
     ) -> Finding:
         how = "a point" if mark == "." else "a comma"
-        where, beside = "", f"beside whole numbers such as `{shown(found.plain)}`" if found.plain else ""
+        where, beside = "", f"beside whole numbers such as `{found.plain}`" if found.plain else ""
         if found.where is not None:
             words = some(found.where[1])
-            where = f", all where `{shown(found.where[0])}` is {words}"
+            where = f", all where `{found.where[0]}` is {words}"
         if others:
             beside = f"while {count(others, 'other file')} with these columns {'has' if others == 1 else 'have'} none"
         return self.finding(
-            f"{found.rows:,} of {found.of:,} cells in `{shown(column)}` of `{shown(table.shown)}` have {how} between thousands "
-            f"(`{shown(found.example)}`), {beside}{where}: read as thousands they fit the other numbers, and as decimals they do not",
+            f"{found.rows:,} of {found.of:,} cells in `{column}` of `{table.shown}` have {how} between thousands "
+            f"(`{found.example}`), {beside}{where}: read as thousands they fit the other numbers, and as decimals they do not",
             cause=f"The rows come from a machine with other regional settings (locale): a reader that takes {how} for the decimal mark makes a "
             "thousandth of these numbers.",
             remedy=f'Read these rows as text and remove the mark, with `thousands="{mark}"` for instance, or export them without it.',
-            file=shown(table.path),
+            file=table.path,
             column=column,
             cells=found.rows,
         )
 
     def _mixed(self, table: Table, column: str, found: Notation) -> Finding:
         return self.finding(
-            f"`{shown(column)}` of `{shown(table.shown)}` is written with a decimal comma in {found.commas:,} rows "
-            f"(`{shown(found.example)}`) and with a decimal point in {found.points:,} (`{shown(found.other)}`)",
+            f"`{column}` of `{table.shown}` is written with a decimal comma in {found.commas:,} rows "
+            f"(`{found.example}`) and with a decimal point in {found.points:,} (`{found.other}`)",
             cause="The rows come from machines with other regional settings (locale): read in one way, the numbers of the others are on "
             "another scale.",
             remedy="Export all rows with the same settings, or convert each source with its own decimal mark.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
         )
 
     def _dropped(self, table: Table, column: str, found: Notation) -> Finding:
         return self.finding(
-            f"`{shown(column)}` of `{shown(table.shown)}` has a decimal comma in {found.commas:,} rows "
-            f"(`{shown(found.example)}`), and the script drops commas as marks between thousands",
+            f"`{column}` of `{table.shown}` has a decimal comma in {found.commas:,} rows "
+            f"(`{found.example}`), and the script drops commas as marks between thousands",
             cause="The file was written with other regional settings (locale) than the code expects: its numbers become ten or a hundred "
             "times as large, on another scale.",
             remedy="Export the file with decimal points, or turn the comma into a point where it is read.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
         )

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class NumbersOfAnotherVocabulary(Check):
@@ -33,12 +33,12 @@ class NumbersOfAnotherVocabulary(Check):
                 continue
             word, here, there = found.example
             yield self.finding(
-                f"`{shown(found.path)}` holds the words of `{shown(found.column)}` in `{shown(found.text)}` in another "
-                f"numbering than `{shown(found.vocabulary)}`: {found.wrong:,} of {found.words:,} words differ; `{shown(word)}` is {here} in "
+                f"`{found.path}` holds the words of `{found.column}` in `{found.text}` in another "
+                f"numbering than `{found.vocabulary}`: {found.wrong:,} of {found.words:,} words differ; `{word}` is {here} in "
                 f"the one and {there} in the other",
                 cause="The file is a stale cache: it was encoded with another vocabulary than the one that is used now.",
-                remedy=f"Delete `{shown(found.path)}` and encode the text again with `{shown(found.vocabulary)}`.",
-                file=shown(found.path),
+                remedy=f"Delete `{found.path}` and encode the text again with `{found.vocabulary}`.",
+                file=found.path,
                 words=found.words,
                 wrong=found.wrong,
             )

@@ -2,7 +2,7 @@ import re
 
 from premortem.amounts import is_number
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, share, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, share, whole_tables
 
 # A sign or three letters before a number, or anything short behind it; one letter before it is the code of something (V573).
 _SIGNED = re.compile(r"^(?:[^\w\s+\-.,]{1,3}|[A-Z]{3})\s?[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s?[^\d\s.,]{1,4}$")
@@ -53,11 +53,11 @@ class NumbersWithSigns(Check):
                     and plain + len(odd) >= 0.9 * len(cells)
                 ):
                     yield self.finding(
-                        f"{len(odd):,} of {len(cells):,} cells of `{shown(column)}` in `{shown(table.shown)}` ({share(len(odd), len(cells))}) are "
-                        f"written with a sign or a unit, such as `{shown(odd[0])}`; the others are plain numbers",
+                        f"{len(odd):,} of {len(cells):,} cells of `{column}` in `{table.shown}` ({share(len(odd), len(cells))}) are "
+                        f"written with a sign or a unit, such as `{odd[0]}`; the others are plain numbers",
                         cause="The rows come from two sources, and one of them writes what the number means into the cell.",
                         remedy="Take the sign off where the file is read, and convert by it.",
-                        file=shown(table.path),
+                        file=table.path,
                         column=column,
                         rows=len(odd),
                     )

@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Look, Root
-from premortem.preflight.data.unit import Card, Certainty, Check, Findings, Severity, looks_of, shown
+from premortem.preflight.data.unit import Card, Certainty, Check, Findings, Severity, looks_of
 
 _IGNORED = {-1, -100, 255}  # what people write for "no label"
 _RARE = 0.01
@@ -28,7 +28,7 @@ class OddLabel(Check):
             if odd is not None:
                 label, number, largest = odd
                 yield self.finding(
-                    f"{number:,} {'row' if number == 1 else 'rows'} of `{shown(look.path)}` "
+                    f"{number:,} {'row' if number == 1 else 'rows'} of `{look.path}` "
                     f"{'has' if number == 1 else 'have'} the label {label}; all the others are 0 to {largest}",
                     cause="It is a typing error, or a code that does not stand for a class.",
                     remedy="Correct the rows, or give the loss this number as `ignore_index`.",

@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import SMALL
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Group, Look, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Group, Look, Root, Severity
 
 _RARE = 0.05
 
@@ -40,10 +40,10 @@ class OddRange(Check):
             small, large = sorted((usual, top))
             if split != "train" and large > 20 * small > 0:
                 yield self.finding(
-                    f"the targets in `{shown(name)}` reach {top:g}, those in `{shown(trained)}` {usual:g}",
+                    f"the targets in `{name}` reach {top:g}, those in `{trained}` {usual:g}",
                     cause="The masks of the two splits are on different scales: 255 where the others have 1.",
                     remedy="Write both with the same numbers, or compare (`mask > 0`) where they are read.",
-                    files=[shown(name), shown(trained)],
+                    files=[name, trained],
                     usual=usual,
                 )
 
@@ -60,12 +60,12 @@ class OddRange(Check):
         if usual and odd and close and not between and len(odd) <= max(1, _RARE * len(looks)):
             first = odd[0]
             yield self.finding(
-                f"{len(odd)} of {len(looks):,} samples in `{shown(group.name)}` "
-                f"{'is' if len(odd) == 1 else 'are'} on another scale: `{shown(first.path)}` reaches {_top(first):g}, "
+                f"{len(odd)} of {len(looks):,} samples in `{group.name}` "
+                f"{'is' if len(odd) == 1 else 'are'} on another scale: `{first.path}` reaches {_top(first):g}, "
                 f"the others stay within {usual:g}",
                 cause="It was scaled differently from the others when it was made.",
                 remedy="Divide it as the others were, or make it again.",
-                files=[shown(look.path) for look in odd[:50]],
+                files=[look.path for look in odd[:50]],
                 usual=usual,
             )
 

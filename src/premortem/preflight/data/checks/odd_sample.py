@@ -3,7 +3,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look, Root
-from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, some
 from premortem.preflight.data.wording import size
 
 _RARE = 0.01  # of the samples differ
@@ -59,11 +59,11 @@ class OddSample(Check):
 
     def _say(self, group: Group, odd: list[Look], of: int, is_: str, usual: str, what: str) -> Finding:
         return self.finding(
-            f"{len(odd)} of {of:,} samples in `{shown(group.name)}` "
-            f"{'is' if len(odd) == 1 else 'are'} unlike the others: `{shown(odd[0].path)}` is {is_}, the others are {usual}",
+            f"{len(odd)} of {of:,} samples in `{group.name}` "
+            f"{'is' if len(odd) == 1 else 'are'} unlike the others: `{odd[0].path}` is {is_}, the others are {usual}",
             cause="A file from another source, or saved in another way.",
             remedy=f"Convert or remove {some([look.path for look in odd])}, or convert every sample in the dataset.",
-            files=[shown(look.path) for look in odd[:50]],
+            files=[look.path for look in odd[:50]],
             differs=what,
             usual=usual,
         )

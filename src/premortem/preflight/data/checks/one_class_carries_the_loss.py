@@ -1,5 +1,5 @@
 from premortem.preflight.data.checks.weights_along_counts import counted, named
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _ALL = 0.95  # of the weighted rows
 _FEW = 0.5  # of the rows
@@ -43,11 +43,11 @@ class OneClassCarriesTheLoss(Check):
                 part = carried[top] / (sum(carried.values()) or 1.0)
                 if part >= _ALL and counts[top] <= _FEW * total:
                     yield self.finding(
-                        f"the weights in `{shown(given.path)}` leave {part:.1%} of the loss to class `{shown(top)}`, which has {counts[top]:,} of "
-                        f"{total:,} rows of `{shown(where)}`",
+                        f"the weights in `{given.path}` leave {part:.1%} of the loss to class `{top}`, which has {counts[top]:,} of "
+                        f"{total:,} rows of `{where}`",
                         cause="The weights are those of other classes or of another count: the other classes count for nothing.",
                         remedy="Compute the weights from the labels of this training set.",
-                        file=shown(given.path),
+                        file=given.path,
                         weights=list(given.values[:20]),
                     )
                     break

@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share
 
 _MOST = 0.95
 _FEWEST = 100  # samples
@@ -30,8 +30,8 @@ class OneClassDominates(Check):
             name, largest = max(counts, key=lambda each: each[1])
             if whole >= _FEWEST and largest > _MOST * whole:
                 yield self.finding(
-                    f"{share(largest, whole)} of the samples of `{shown(place)}` have the label "
-                    f"`{shown(name)}` ({largest:,} of {whole:,})",
+                    f"{share(largest, whole)} of the samples of `{place}` have the label "
+                    f"`{name}` ({largest:,} of {whole:,})",
                     cause="The classes are far from balanced.",
                     remedy="Judge by a balanced measure, and consider weights or a weighted sampler.",
                     label=name,

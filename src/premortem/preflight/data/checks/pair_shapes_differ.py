@@ -2,7 +2,7 @@ from collections import Counter
 from fractions import Fraction
 
 from premortem.preflight.data.data_facts import Pairing
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 from premortem.preflight.data.wording import size
 
 _USUAL = 0.8  # of the pairs agree on one ratio of sizes
@@ -33,12 +33,12 @@ class PairShapesDiffer(Check):
             name, first, second = odd[0]
             usual = len(pairing.shapes) - len(odd)
             yield self.finding(
-                f"{len(odd)} of {len(pairing.shapes)} pairs of `{shown(pairing.left)}` and "
-                f"`{shown(pairing.right)}` differ in size: `{shown(name)}` is {size(first)} and its partner "
+                f"{len(odd)} of {len(pairing.shapes)} pairs of `{pairing.left}` and "
+                f"`{pairing.right}` differ in size: `{name}` is {size(first)} and its partner "
                 f"{size(second)}; {usual} pairs fit",
                 cause="The two sides of the pair were not made from the same picture.",
                 remedy=f"Make these again, or leave them out: {some([each[0] for each in odd])}.",
-                pairs=[[shown(n), list(a), list(b)] for n, a, b in odd[:50]],
+                pairs=[[n, list(a), list(b)] for n, a, b in odd[:50]],
             )
 
 

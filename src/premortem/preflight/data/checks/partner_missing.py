@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import Pairing
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, count, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, count, some
 
 _BY_ACCIDENT = 0.2  # of the inputs; where more lack a target, only a part was meant to have one
 
@@ -37,12 +37,10 @@ class PartnerMissing(Check):
         accident = empty or alone <= _BY_ACCIDENT * whole
         unsure = pairing.annotations or pairing.counted
         severity = Severity.WARNING if accident and not unsure else Severity.INFO
-        lead = (
-            f"`{shown(pairing.right)}` is empty" if empty else f"{alone:,} of {whole:,} have no partner there"
-        )
+        lead = f"`{pairing.right}` is empty" if empty else f"{alone:,} of {whole:,} have no partner there"
         yield self.finding(
-            f"files of `{shown(pairing.left)}` belong to files of the same name in "
-            f"`{shown(pairing.right)}`, but {lead}: {some(pairing.left_only)}",
+            f"files of `{pairing.left}` belong to files of the same name in "
+            f"`{pairing.right}`, but {lead}: {some(pairing.left_only)}",
             cause="One side of the pair was not copied, not made, or removed.",
             remedy="Bring the missing files, or leave their partners out; pair by name, not by position.",
             severity=severity,
@@ -54,8 +52,8 @@ class PartnerMissing(Check):
         alone = len(pairing.right_only)
         if alone and 2 * alone <= pairing.both:
             yield self.finding(
-                f"{count(alone, 'file')} in `{shown(pairing.right)}` "
-                f"{'has' if alone == 1 else 'have'} no partner in `{shown(pairing.left)}`: {some(pairing.right_only)}",
+                f"{count(alone, 'file')} in `{pairing.right}` "
+                f"{'has' if alone == 1 else 'have'} no partner in `{pairing.left}`: {some(pairing.right_only)}",
                 cause="The other side of the pair was not copied, or was removed.",
                 remedy="Bring the missing files, or remove these; pair by name, not by position.",
                 severity=Severity.INFO if pairing.counted else Severity.WARNING,

@@ -2,7 +2,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table
 
 _FEWEST = 3  # parts
 
@@ -40,12 +40,12 @@ class PartsByLetters(Check):
                 continue
             late = next(at for at, (a, b) in enumerate(zip(by_name, by_number, strict=True)) if a is not b)
             yield self.finding(
-                f"sorted by name, `{shown(by_name[late].path)}` comes in the place of "
-                f"`{shown(by_number[late].path)}`, and `{shown(listed[0].shown)}` has a row for each of the {total:,} rows of these "
+                f"sorted by name, `{by_name[late].path}` comes in the place of "
+                f"`{by_number[late].path}`, and `{listed[0].shown}` has a row for each of the {total:,} rows of these "
                 f"{len(parts)} files",
                 cause="The script sorts the names of files as texts, in which 10 comes before 2.",
                 remedy="Sort by the number in the name, or write the numbers with leading zeros.",
-                files=[shown(table.path) for table in by_name[:20]],
+                files=[table.path for table in by_name[:20]],
                 rows=total,
             )
 

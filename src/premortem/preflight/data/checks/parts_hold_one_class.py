@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 from premortem.preflight.data.compared import numberless
 from premortem.preflight.data.data_facts import LABELS
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table
 from premortem.profile.weighting import entropy
 
 _STREAMS = {"IterableDataset", "WebDataset", "IterDataPipe", "webdataset", "wds", "FullSyncPipeline"}
@@ -52,8 +52,8 @@ class PartsHoldOneClass(Check):
             if within < _PURE * overall:
                 first, counts = found[0]
                 yield self.finding(
-                    f"the parts `{shown(path)}` come class by class: `{shown(first.path)}` holds {len(counts)} of "
-                    f"{len(every)} classes of `{shown(column)}`, and the others likewise",
+                    f"the parts `{path}` come class by class: `{first.path}` holds {len(counts)} of "
+                    f"{len(every)} classes of `{column}`, and the others likewise",
                     cause="The samples were packed sorted by class and not shuffled; a buffer of the script mixes only what is near each other.",
                     remedy="Shuffle all samples before they are packed into parts.",
                     parts=len(found),

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 from premortem.preflight.data.cells import is_key
 from premortem.preflight.data.relations import columns, order
 from premortem.preflight.data.tables import is_whole
-from premortem.preflight.data.unit import Check, DataFacts, Root, Table, share, shown, whole_tables
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, share, whole_tables
 from premortem.preflight.unit import Card, Finding, Findings, Severity
 
 _AGAIN = 0.03  # of the rows
@@ -60,11 +60,11 @@ class PassageComesAgain(Check):
         if name is None:
             return None
         return self.finding(
-            f"{number:,} of {len(rows):,} rows of `{shown(table.shown)}` ({share(number, len(rows))}) come again whole, with their "
+            f"{number:,} of {len(rows):,} rows of `{table.shown}` ({share(number, len(rows))}) come again whole, with their "
             f"{name}, which each other row has to itself",
             cause="The rows were imported twice.",
             remedy="Keep the first of them.",
-            file=shown(table.path),
+            file=table.path,
             rows=number,
         )
 
@@ -74,11 +74,11 @@ class PassageComesAgain(Check):
             found = order.again(values) if asked else None
             if found is not None and not is_of_all(table, found) and not is_of_names(table, column, found):
                 return self.finding(
-                    f"{found.rows:,} values of `{shown(column)}` in `{shown(table.shown)}` are those of another passage: from row "
+                    f"{found.rows:,} values of `{column}` in `{table.shown}` are those of another passage: from row "
                     f"{found.second:,} on they repeat rows {found.first:,} and following",
                     cause="A stretch of the file was copied to another time.",
                     remedy="Leave the copy out, or mark it as missing.",
-                    file=shown(table.path),
+                    file=table.path,
                     column=column,
                     rows=found.rows,
                 )
@@ -110,11 +110,11 @@ class PassageComesAgain(Check):
         if one == two:
             return None
         return self.finding(
-            f"{number:,} of {table.rows:,} rows of `{shown(table.shown)}` ({share(number, table.rows)}) are copies of another row in "
-            f"all that was measured, under another `{shown(keys[0])}` (`{shown(one)}` and `{shown(two)}`)",
+            f"{number:,} of {table.rows:,} rows of `{table.shown}` ({share(number, table.rows)}) are copies of another row in "
+            f"all that was measured, under another `{keys[0]}` (`{one}` and `{two}`)",
             cause="The same rows were imported under new keys: divided by the key, they are trained on and judged.",
             remedy="Keep one of them, or divide by what is in the row.",
-            file=shown(table.path),
+            file=table.path,
             rows=number,
         )
 
@@ -129,11 +129,11 @@ class PassageComesAgain(Check):
             if found is None or same_times(first, second, found):
                 continue
             yield self.finding(
-                f"{found.rows:,} values of `{shown(column)}` in `{shown(second.shown)}` are those of `{shown(first.shown)}`, at other "
+                f"{found.rows:,} values of `{column}` in `{second.shown}` are those of `{first.shown}`, at other "
                 "times",
                 cause="One of the files has the measurements of the other under new times.",
                 remedy="Export the file again.",
-                file=shown(second.path),
+                file=second.path,
                 column=column,
                 rows=found.rows,
             )
@@ -146,11 +146,11 @@ def naming(table: Table, rows: list[tuple[str, ...]]) -> Iterator[str]:
     keys = [name for name in names if is_key(name)]
     for name in keys:
         if len({row[names.index(name)] for row in rows}) == len(rows):
-            yield f"`{shown(name)}`"
+            yield f"`{name}`"
     for key in keys:
         for time in table.times:
             if len({(row[names.index(key)], row[names.index(time)]) for row in rows}) == len(rows):
-                yield f"`{shown(key)}` and `{shown(time)}`"
+                yield f"`{key}` and `{time}`"
 
 
 def is_of_all(table: Table, found: order.Again) -> bool:

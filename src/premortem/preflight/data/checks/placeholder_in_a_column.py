@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, shown, some
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, some
 from premortem.profile.facts import Placeholder
 from premortem.profile.wording import placeholder
 
@@ -43,10 +43,10 @@ class PlaceholderInAColumn(Check):
         also = f"; so have {some(names[1:])}" if len(names) > 1 else ""
         also += f"; likewise in {some(others)}" if others else ""
         return self.finding(
-            f"in `{shown(table.shown)}`, {placeholder(found[0])}{also}",
+            f"in `{table.shown}`, {placeholder(found[0])}{also}",
             cause="One value, repeated and far outside of all others, is a placeholder for a missing value (a sentinel).",
             remedy="Read it as missing and fill it in, before means and standard deviations are computed.",
-            file=shown(table.path),
+            file=table.path,
             columns=names[:20],
             value=found[0].value,
             rows=found[0].times,

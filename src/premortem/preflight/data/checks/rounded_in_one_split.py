@@ -3,7 +3,7 @@ from typing import Any
 
 from premortem.preflight.data.relations import columns
 from premortem.preflight.data.tables import Table, numbers_in
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _FEWEST = 100  # rows
 _MOST = 50  # whole numbers
@@ -55,12 +55,12 @@ class RoundedInOneSplit(Check):
                 and 1 < len(np.unique(made)) <= _MOST
             ):
                 yield self.finding(
-                    f"`{shown(name)}` has only whole numbers in `{shown(table.shown)}` ({len(np.unique(made))} different ones), and digits behind the "
-                    f"point in `{shown(other.shown)}`",
+                    f"`{name}` has only whole numbers in `{table.shown}` ({len(np.unique(made))} different ones), and digits behind the "
+                    f"point in `{other.shown}`",
                     cause="One of the files went through a type of whole numbers: the digits behind the point are lost.",
                     remedy="Export the column again with its digits.",
                     severity=Severity.WARNING if trained else Severity.INFO,
-                    file=shown(table.path),
+                    file=table.path,
                     column=name,
                 )
 

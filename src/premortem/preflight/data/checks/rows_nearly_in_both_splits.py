@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 
 class RowsNearlyInBothSplits(Check):
@@ -26,8 +26,8 @@ class RowsNearlyInBothSplits(Check):
             if not all(facts.reads(each.partition("[")[0]) for each in (found.first, found.second)):
                 continue
             yield self.finding(
-                f"{found.rows:,} of {found.of:,} rows of `{shown(found.second)}` that were compared ({share(found.rows, found.of)}) are nearly rows "
-                f"of `{shown(found.first)}`: they lie {found.distance:.1%} as far from one as training rows lie from each other",
+                f"{found.rows:,} of {found.of:,} rows of `{found.second}` that were compared ({share(found.rows, found.of)}) are nearly rows "
+                f"of `{found.first}`: they lie {found.distance:.1%} as far from one as training rows lie from each other",
                 cause="They are copies with small changes (rounded, or with noise): the same samples are trained on and judged.",
                 remedy="Split first, and make copies of training rows only.",
                 rows=found.rows,

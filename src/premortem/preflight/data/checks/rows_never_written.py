@@ -3,7 +3,7 @@ from itertools import pairwise
 
 from premortem.preflight.data import names
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, looks_of, share, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, looks_of, share
 from premortem.profile.alone import never_filled
 from premortem.profile.facts import Blank
 
@@ -46,11 +46,11 @@ class RowsNeverWritten(Check):
         for path, (start, end, size) in holes:
             if end - start >= _HOLE * size and size - end <= _TAIL * size and not marks_places(path):
                 yield self.finding(
-                    f"`{shown(path)}` holds nothing but zeros from byte {start:,} to byte {end:,} "
+                    f"`{path}` holds nothing but zeros from byte {start:,} to byte {end:,} "
                     f"({share(end - start, size)} of the file), and other numbers elsewhere",
                     cause="These rows were never written: the job that fills the file was stopped, and what is missing reads as zeros.",
                     remedy="Make the file again from the first empty row; write to another name and rename it when it is whole.",
-                    file=shown(path),
+                    file=path,
                     start=start,
                     end=end,
                 )
@@ -59,11 +59,11 @@ class RowsNeverWritten(Check):
             first = stretch(table) if found is not None else None
             if found is not None and first is not None:
                 yield self.finding(
-                    f"{share(found.rows, found.of)} of the rows of `{shown(table.shown)}` are one number from end to "
+                    f"{share(found.rows, found.of)} of the rows of `{table.shown}` are one number from end to "
                     f"end, from about row {first:,} on: empty rows",
                     cause="These rows were never written: the job that fills the file was stopped, and what is missing reads as zeros.",
                     remedy="Make the file again from the first empty row; write to another name and rename it when it is whole.",
-                    file=shown(table.path),
+                    file=table.path,
                     rows=found.rows,
                     first=first,
                 )

@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share
 
 _SOME = 0.01  # of the rows: a remark at the end of a file is one
 _HALF = 0.5  # of the rows: beyond it the first row is no header of these
@@ -33,18 +33,18 @@ class RowsOfAnotherWidth(Check):
                 continue
             if look.heads:
                 yield self.finding(
-                    f"the header of `{shown(look.path)}` stands {look.heads + 1} times in it",
+                    f"the header of `{look.path}` stands {look.heads + 1} times in it",
                     cause="Files were put together with their headers: the columns hold words among their numbers.",
                     remedy="Leave out all headers but the first.",
-                    file=shown(look.path),
+                    file=look.path,
                 )
             number, of, width, example = look.widths or (0, 0, 0, "")
             if max(_FEWEST, _SOME * of) <= number <= _HALF * of:
                 yield self.finding(
-                    f"{number:,} of {of:,} rows of `{shown(look.path)}` ({share(number, of)}) have more cells than the {width} of its header: "
-                    f"`{shown(example)}`",
+                    f"{number:,} of {of:,} rows of `{look.path}` ({share(number, of)}) have more cells than the {width} of its header: "
+                    f"`{example}`",
                     cause="A separator stands within a cell that has no quotation marks: all cells behind it are in the wrong column.",
                     remedy="Write the file with a CSV library, which quotes such cells.",
-                    file=shown(look.path),
+                    file=look.path,
                     rows=number,
                 )

@@ -1,6 +1,6 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import clocks, columns
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, whole_tables
 
 
 class RowsSortedAsText(Check):
@@ -33,12 +33,12 @@ class RowsSortedAsText(Check):
             if found is not None and facts.uses(table, found.column):
                 one, two = found.example
                 yield self.finding(
-                    f"the rows of `{shown(table.shown)}` are in the order of the text of `{shown(found.column)}` "
-                    f"(`{shown(one)}` is followed by `{shown(two)}`), not in that of its numbers: {found.jumps:,} times it jumps, and "
-                    f"`{shown(found.smooth)}` then moves {found.here:.1f} times as far as from one number to the next",
+                    f"the rows of `{table.shown}` are in the order of the text of `{found.column}` "
+                    f"(`{one}` is followed by `{two}`), not in that of its numbers: {found.jumps:,} times it jumps, and "
+                    f"`{found.smooth}` then moves {found.here:.1f} times as far as from one number to the next",
                     cause="The rows were sorted as text: neighbouring rows are not neighbours in time, so windows and a cut by position mix distant times.",
-                    remedy=f"Sort the rows by `{shown(found.column)}` as a number.",
-                    file=shown(table.path),
+                    remedy=f"Sort the rows by `{found.column}` as a number.",
+                    file=table.path,
                     column=found.column,
                     jumps=found.jumps,
                 )

@@ -2,7 +2,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from premortem.preflight.data.data_facts import Sequence
-from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Root, Severity
 
 
 class SequenceCountsDiffer(Check):
@@ -22,9 +22,9 @@ class SequenceCountsDiffer(Check):
 
     def judge(self, root: Root, facts: DataFacts) -> Findings:
         for sequence, usual in _odd(root):
-            counts = ", ".join(f"{number} in `{shown(role or '.')}`" for role, number in sequence.counts)
+            counts = ", ".join(f"{number} in `{role or '.'}`" for role, number in sequence.counts)
             yield self.finding(
-                f"the sequence `{shown(sequence.name)}` has {counts}; in {usual} other "
+                f"the sequence `{sequence.name}` has {counts}; in {usual} other "
                 "sequences these numbers agree",
                 cause="Frames of one side are missing, or too many.",
                 remedy="Extract this sequence again, or leave it out.",

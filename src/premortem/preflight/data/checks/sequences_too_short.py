@@ -1,7 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import is_split
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity, Where
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Severity, Where, some
 
 
 class SequencesTooShort(Check):

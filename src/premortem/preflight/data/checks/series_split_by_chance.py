@@ -3,7 +3,7 @@ from itertools import pairwise
 from statistics import median
 
 from premortem.preflight.data.times import Times, alike, length
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _FEWEST = 50  # rows of the other split
 _BETWEEN = 0.9  # of them
@@ -41,13 +41,13 @@ class SeriesSplitByChance(Check):
                 inside, of, step = found
                 name, alikeness = max(known.follows, key=lambda pair: pair[1])
                 yield self.finding(
-                    f"{inside} of {of} rows of `{shown(second.shown)}` that were compared lie between two rows of "
-                    f"`{shown(first.shown)}` by `{shown(column)}`; together they are one series with a row every {length(step)}",
-                    cause=f"The series was divided by chance, and neighbours are alike (`{shown(name)}` of two rows in a row correlates "
+                    f"{inside} of {of} rows of `{second.shown}` that were compared lie between two rows of "
+                    f"`{first.shown}` by `{column}`; together they are one series with a row every {length(step)}",
+                    cause=f"The series was divided by chance, and neighbours are alike (`{name}` of two rows in a row correlates "
                     f"at {alikeness:.2f}): the score on one file is mostly memory of the other.",
                     remedy="Cut the series at a time, and evaluate on what comes after.",
-                    column=shown(column),
-                    files=[shown(first.shown), shown(second.shown)],
+                    column=column,
+                    files=[first.shown, second.shown],
                 )
 
 

@@ -1,7 +1,7 @@
 from collections import Counter
 
 from premortem.amounts import count, share
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class ShardComesTwice(Check):
@@ -30,11 +30,10 @@ class ShardComesTwice(Check):
             others = again[first] - 1
             also = f"; so are those of {count(others, 'other file')}" if others else ""
             yield self.finding(
-                f"{shared} of {of} samples of `{shown(second)}` ({share(shared, of)}) are those of `{shown(first)}`"
-                f"{also}",
+                f"{shared} of {of} samples of `{second}` ({share(shared, of)}) are those of `{first}`{also}",
                 cause="The second file is the first once more: what should be in it is missing.",
-                remedy=f"Fetch or make `{shown(second)}` again.",
-                files=[shown(first), shown(second)],
+                remedy=f"Fetch or make `{second}` again.",
+                files=[first, second],
                 shared=shared,
                 of=of,
                 again=again[first],

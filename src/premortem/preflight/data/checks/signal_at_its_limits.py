@@ -2,7 +2,7 @@ import re
 from statistics import median
 
 from premortem.preflight.data.data_facts import DataFacts, Group, Look, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, called, count, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, called, count
 
 _CLIPPED = 0.05  # of the values: loud music has a few in a thousand there
 _MOST = 0.5  # of the files
@@ -66,12 +66,12 @@ class SignalAtItsLimits(Check):
         ):
             if found and len(found) >= _MOST * len(looks):
                 yield self.finding(
-                    f"in {len(found):,} of {count(len(looks), 'recording')} of `{shown(group.name)}` that were read, {what} "
+                    f"in {len(found):,} of {count(len(looks), 'recording')} of `{group.name}` that were read, {what} "
                     f"(`{called(found[0])}`)",
                     cause=cause,
                     remedy="Record or export them again with less gain.",
                     severity=Severity.WARNING if sure else Severity.INFO,
-                    file=shown(found[0].path),
+                    file=found[0].path,
                 )
 
 

@@ -1,5 +1,5 @@
 from premortem.preflight.data import names
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity
 
 _TIMES = 3.0  # as rough: a signal at half the speed is a quarter as rough
 
@@ -45,7 +45,7 @@ class SignalsOfAnotherSpeed(Check):
                 times = max(mid, middle) / min(mid, middle)
                 which = ("training", split) if mid < middle else (split, "training")
                 yield self.finding(
-                    f"signals of the {which[1]} split (`{shown((two if mid < middle else one)[0].path)}`) move {times**0.5:.1f} times as far from "
+                    f"signals of the {which[1]} split (`{(two if mid < middle else one)[0].path}`) move {times**0.5:.1f} times as far from "
                     f"one sample to the next as those of the {which[0]} split, for their spread",
                     cause="They were sampled at another rate, or filtered: the same event is longer in one of the splits.",
                     remedy="Resample all recordings to one rate.",

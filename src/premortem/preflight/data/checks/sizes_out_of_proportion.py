@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _TIMES = 5.0
 _FEW = 5000  # rows: a large test set beside a large training set is a choice
@@ -33,7 +33,7 @@ class SizesOutOfProportion(Check):
             if first.rows <= _FEW:
                 said.add(first.path)
                 yield self.finding(
-                    f"`{shown(first.path)}` has only {first.rows:,} rows, `{shown(second.path)}` has "
+                    f"`{first.path}` has only {first.rows:,} rows, `{second.path}` has "
                     f"{second.rows:,} ({second.rows / first.rows:.0f} times as many)",
                     cause="The training file is cut off, limited, or exchanged with the other.",
                     remedy="Make the training file again, and count its rows.",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.sentences import known
-from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, compared, shown, some
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, compared, some
 
 _FEWEST = 5  # rows of each spelling: fewer are typing errors, which cost little
 _MOST = 60  # values of a column of classes
@@ -56,24 +56,24 @@ class SpelledInTwoWays(Check):
         if folded > 0.6 and as_it_is < _PART * folded:
             example = next(word for word in second[1] if word not in first[1])
             yield self.finding(
-                f"{as_it_is:.0%} of the words in `{shown(column)}` of `{shown(second[0])}` come in `{shown(first[0])}`, and "
-                f"{folded:.0%} once capitals are made small (`{shown(example)}`)",
+                f"{as_it_is:.0%} of the words in `{column}` of `{second[0]}` come in `{first[0]}`, and "
+                f"{folded:.0%} once capitals are made small (`{example}`)",
                 cause="One of the two texts is written in capitals, or without them: to a vocabulary that keeps them its words are unknown.",
                 remedy="`lower()` the texts of all splits where they are read.",
-                column=shown(column),
+                column=column,
                 spellings=[],
             )
 
     def _say(self, file: str, column: str, values: Mapping[str, int], found: list[list[str]]) -> Finding:
-        first = [f"{shown(repr(word))} in {values[word]} rows" for word in found[0]]
+        first = [f"{word!r} in {values[word]} rows" for word in found[0]]
         also = f"; so are {some([each[0].strip() for each in found[1:]])}" if len(found) > 1 else ""
         return self.finding(
-            f"`{shown(column)}` of `{shown(file)}` is spelled in two ways: {' and '.join(first)}{also}",
+            f"`{column}` of `{file}` is spelled in two ways: {' and '.join(first)}{also}",
             cause=f"The words differ only in spaces or capitals, and the script takes them as they are: {len(values)} classes where "
             f"{len(values) - sum(len(each) - 1 for each in found)} are meant.",
             remedy="`strip()` the names, and bring them to one case, where the file is read.",
-            column=shown(column),
-            spellings=[[shown(word) for word in each] for each in found[:20]],
+            column=column,
+            spellings=[list(each) for each in found[:20]],
         )
 
 

@@ -1,5 +1,5 @@
 from premortem.preflight.data.splits import of_folder
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class SplitIsALinkedFolder(Check):
@@ -27,9 +27,9 @@ class SplitIsALinkedFolder(Check):
             split, other = of_folder(link).split, of_folder(end).split
             if split and other and split != other:
                 yield self.finding(
-                    f"`{shown(link)}` is a link to `{shown(end)}`: {split} and {other} are the same files",
+                    f"`{link}` is a link to `{end}`: {split} and {other} are the same files",
                     cause="Both names end in the same folder, so what is judged is what was trained on.",
-                    remedy=f"Remove the link `{shown(link)}` and put the held-out data there.",
-                    link=shown(link),
-                    end=shown(end),
+                    remedy=f"Remove the link `{link}` and put the held-out data there.",
+                    link=link,
+                    end=end,
                 )

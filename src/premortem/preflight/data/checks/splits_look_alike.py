@@ -1,5 +1,5 @@
 from premortem.amounts import share
-from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Root, Severity
 
 _SHARE = 0.05
 _FEWEST = 3
@@ -33,13 +33,13 @@ class SplitsLookAlike(Check):
             ):
                 first, second = overlap.examples[0]
                 yield self.finding(
-                    f"{overlap.shared} of {overlap.of:,} images of `{shown(overlap.second)}` that were "
-                    f"read ({share(overlap.shared, overlap.of)}) look like one of `{shown(overlap.first)}` saved again: "
-                    f"`{shown(second)}` and `{shown(first)}`",
+                    f"{overlap.shared} of {overlap.of:,} images of `{overlap.second}` that were "
+                    f"read ({share(overlap.shared, overlap.of)}) look like one of `{overlap.first}` saved again: "
+                    f"`{second}` and `{first}`",
                     cause="The same pictures were put into both splits in another quality, size or format.",
                     remedy="Compare the named pairs by eye; remove one of each when they are the same.",
                     certainty=Certainty.SUSPECTED,
                     shared=overlap.shared,
                     of=overlap.of,
-                    examples=[[shown(a), shown(b)] for a, b in overlap.examples],
+                    examples=[[a, b] for a, b in overlap.examples],
                 )

@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root, Statistics
-from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, shown
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table
 
 _BETWEEN = (1.0, 1 / 255, 1 / 127.5, 255.0)  # units in which images are normalised
 _NEAR = 2.0  # spreads between two means
@@ -38,11 +38,11 @@ class StatisticsOfOtherData(Check):
     def _say(self, given: Statistics, nearest: tuple[Table, tuple[float, ...], tuple[float, ...]]) -> Finding:
         table, mean, std = nearest
         return self.finding(
-            f"`{shown(given.path)}` has mean {_shown(given.mean)} and std {_shown(given.std)}; "
-            f"`{shown(table.shown)}` has mean {_shown(mean)} and std {_shown(std)}",
+            f"`{given.path}` has mean {_shown(given.mean)} and std {_shown(given.std)}; "
+            f"`{table.shown}` has mean {_shown(mean)} and std {_shown(std)}",
             cause="The statistics do not fit the data, neither as it is nor divided by 255: they are those of another dataset.",
             remedy="Compute them again from the training split, in the units in which the script uses them.",
-            file=shown(given.path),
+            file=given.path,
             given=[list(given.mean), list(given.std)],
             measured=[list(mean), list(std)],
         )

@@ -1,7 +1,7 @@
 import math
 import re
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table
 from premortem.profile.facts import Column
 
 _BITS = {"float16": 11, "float32": 24}
@@ -39,11 +39,11 @@ class StoredInFewBits(Check):
                 step = step_of(column, bits or 0)
                 if step > 1:
                     yield self.finding(
-                        f"`{shown(table.shown)}` is {table.profile.dtype} and goes up to {column.high:.6g}, where "
+                        f"`{table.shown}` is {table.profile.dtype} and goes up to {column.high:.6g}, where "
                         f"that type has steps of {step:g}",
                         cause="Its numbers count something and were rounded when they were stored.",
                         remedy="Store them as integers or in float64.",
-                        file=shown(table.path),
+                        file=table.path,
                         apart=step,
                     )
                     break

@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share
 from premortem.profile.alone import mostly_filler
 
 _LEFT_OUT = ("ignore_index", "padding_idx", "loss_mask", "attention_mask", "padding_mask")
@@ -32,11 +32,11 @@ class StreamMostlyFiller(Check):
             found = mostly_filler(table.profile)
             if found is not None:
                 yield self.finding(
-                    f"{share(found.times, found.of)} of the tokens of `{shown(table.shown)}` are token "
+                    f"{share(found.times, found.of)} of the tokens of `{table.shown}` are token "
                     f"{found.token}, in long runs: filler (padding), and no text",
                     cause="The documents were filled up to one length and packed with their filler.",
                     remedy="Pack the documents without filler, or leave the filler out of the loss.",
-                    file=shown(table.path),
+                    file=table.path,
                     token=found.token,
                     share=round(found.times / found.of, 3),
                 )

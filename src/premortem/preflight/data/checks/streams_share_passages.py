@@ -1,6 +1,6 @@
 from itertools import combinations
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _SHARED = 0.1  # of the passages of the shorter file; boilerplate and quotations are below it
 _AGAIN = 0.5  # of the passages of a file that come in it before
@@ -31,10 +31,10 @@ class StreamsSharePassages(Check):
         for stream in used:
             if stream.repeated >= _AGAIN:
                 yield self.finding(
-                    f"{stream.repeated:.0%} of the passages of `{shown(stream.path)}` have come in it before",
+                    f"{stream.repeated:.0%} of the passages of `{stream.path}` have come in it before",
                     cause="The file repeats a block, or was appended to itself.",
                     remedy="Make it again from the texts, each of them once.",
-                    file=shown(stream.path),
+                    file=stream.path,
                 )
         for one, two in combinations(used, 2):
             if {one.split, two.split} & {"train"} and one.split != two.split and two.split and one.split:
@@ -45,9 +45,9 @@ class StreamsSharePassages(Check):
                 common = len(first & second)
                 if few and common >= max(10, _SHARED * few):
                     yield self.finding(
-                        f"{common / few:.0%} of the passages of `{shown((one if len(first) == few else two).path)}` are also in "
-                        f"`{shown((two if len(first) == few else one).path)}`, which is in the other split (training and evaluation)",
+                        f"{common / few:.0%} of the passages of `{(one if len(first) == few else two).path}` are also in "
+                        f"`{(two if len(first) == few else one).path}`, which is in the other split (training and evaluation)",
                         cause="The splits overlap: what is judged was trained on.",
                         remedy="Cut the splits again.",
-                        files=[shown(one.path), shown(two.path)],
+                        files=[one.path, two.path],
                     )

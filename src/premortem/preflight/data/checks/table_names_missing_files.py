@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share, shown, some
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share, some
 
 
 class TableNamesMissingFiles(Check):
@@ -26,7 +26,7 @@ class TableNamesMissingFiles(Check):
             missing, whole = look.values, look.named
             if 0 < missing < whole:
                 yield self.finding(
-                    f"{missing:,} of {whole:,} files that `{shown(look.path)}` names "
+                    f"{missing:,} of {whole:,} files that `{look.path}` names "
                     f"({share(missing, whole)}) are not there: {some(look.missing)}",
                     cause="The table and the folder are of two different versions.",
                     remedy="Bring the missing files, or drop these rows when the table is read.",

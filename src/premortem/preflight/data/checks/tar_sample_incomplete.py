@@ -1,5 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, shown, some
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, some
 
 
 class TarSampleIncomplete(Check):
@@ -24,7 +24,7 @@ class TarSampleIncomplete(Check):
             if look.missing:
                 yield self.finding(
                     f"{some(look.missing)} {'is' if len(look.missing) == 1 else 'are'} missing in "
-                    f"`{shown(look.path)}`, where nearly all of {look.named:,} samples have that member",
+                    f"`{look.path}`, where nearly all of {look.named:,} samples have that member",
                     cause="The sample was not written to its end, or its name has a dot too many.",
                     remedy="Write this shard again.",
                     missing=list(look.missing),

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _NO = frozenset({"false", "no", "0", "n", "f", "off"})
 _YES = frozenset({"true", "yes", "1", "y", "t", "on"})
@@ -29,10 +29,10 @@ class TextTakenForTrue(Check):
                 if values & _NO and values <= _NO | _YES:
                     word = min(value for value in table.categories[column] if value.strip().lower() in _NO)
                     yield self.finding(
-                        f"`{shown(column)}` of `{shown(table.shown)}` is the text `{shown(word)}` in "
+                        f"`{column}` of `{table.shown}` is the text `{word}` in "
                         f"{table.categories[column][word]:,} rows, and the script takes every text for true: a constant column",
                         cause="The boolean is stored as a text, and a text that is not empty is true, whatever it says.",
-                        remedy=f'Compare the text, as in `row["{shown(column)}"] == "True"`, or read the file into types.',
-                        file=shown(table.path),
+                        remedy=f'Compare the text, as in `row["{column}"] == "True"`, or read the file into types.',
+                        file=table.path,
                         column=column,
                     )

@@ -3,7 +3,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, share, shown
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, share
 
 _FEWEST = 100  # rows
 _EMPTY = 0.1  # of the rows
@@ -45,7 +45,7 @@ class TextsEmptyOrCut(Check):
             other = others.get(table.shown)
             beside = list(other.cells.get(column, ())) if other is not None else []
             cells = table.cells[column]
-            where = f"`{shown(column)}` of `{shown(table.shown)}`"
+            where = f"`{column}` of `{table.shown}`"
             missing = empty(cells)
             if missing is not None and bare(beside) < _AS_IN_THE_OTHER * bare(cells):
                 first, number = missing
@@ -62,7 +62,7 @@ class TextsEmptyOrCut(Check):
                     cause="The texts of these rows are missing, and their labels are not: a join or an export that ended early.",
                     remedy="Fetch the texts again, or leave these rows out.",
                     severity=Severity.INFO if instead else Severity.WARNING,
-                    file=shown(table.path),
+                    file=table.path,
                     column=column,
                     rows=number,
                 )
@@ -74,7 +74,7 @@ class TextsEmptyOrCut(Check):
                     f"{where}: {number:,} of {len(cells):,} texts ({share(number, len(cells))}) have exactly {length:,} letters, and none has more{more}",
                     cause="The texts were cut off (truncated) at this length: a field that holds no more.",
                     remedy="Export the texts again in full.",
-                    file=shown(table.path),
+                    file=table.path,
                     column=column,
                     length=length,
                 )

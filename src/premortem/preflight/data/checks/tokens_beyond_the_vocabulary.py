@@ -1,6 +1,6 @@
 import re
 
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 _SIZE = re.compile(r"vocab|n_?tokens?_?types|num_?embeddings")
 
@@ -36,11 +36,11 @@ class TokensBeyondTheVocabulary(Check):
             beyond = sum(stream.counts[size:])
             if beyond and facts.reads(stream.path):
                 yield self.finding(
-                    f"{beyond:,} of {sum(stream.counts):,} tokens of `{shown(stream.path)}` ({share(beyond, sum(stream.counts))}) are "
-                    f"beyond the vocabulary: they go up to {stream.highest:,}, and `{shown(key)}` in `{shown(path)}` is {size:,}",
+                    f"{beyond:,} of {sum(stream.counts):,} tokens of `{stream.path}` ({share(beyond, sum(stream.counts))}) are "
+                    f"beyond the vocabulary: they go up to {stream.highest:,}, and `{key}` in `{path}` is {size:,}",
                     cause="The tokens were made with another vocabulary than the one that is described.",
                     remedy="Tokenise again, or write down the size of the vocabulary that was used.",
-                    file=shown(stream.path),
+                    file=stream.path,
                     highest=stream.highest,
                     size=size,
                 )

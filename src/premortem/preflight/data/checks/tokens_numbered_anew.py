@@ -2,7 +2,7 @@ from itertools import combinations
 from typing import Any
 
 from premortem.preflight.data.data_facts import Stream
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _ALIKE = 0.95  # correlation of the frequencies in order of size
 _OTHER = 0.5  # ... and token by token
@@ -35,11 +35,11 @@ class TokensNumberedAnew(Check):
             same, sizes = compared(one, two)
             if sizes > _ALIKE and same < _OTHER:
                 yield self.finding(
-                    f"tokens of `{shown(one.path)}` and `{shown(two.path)}` are numbered differently: frequencies agree in order of size "
+                    f"tokens of `{one.path}` and `{two.path}` are numbered differently: frequencies agree in order of size "
                     f"(correlation {sizes:.2f}), and not token by token ({same:.2f})",
                     cause="The two files were tokenised with different numbers.",
                     remedy="Tokenise both with one vocabulary.",
-                    files=[shown(one.path), shown(two.path)],
+                    files=[one.path, two.path],
                 )
 
 

@@ -1,4 +1,4 @@
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 from premortem.profile.numbering import renumbered
 from premortem.profile.wording import numbering
 
@@ -28,7 +28,7 @@ class TokensRenumbered(Check):
         for first, second in compared.splits(root.tables):
             found = renumbered(first.profile, second.profile)
             if found is not None:
-                names = (shown(first.shown), shown(second.shown))
+                names = (first.shown, second.shown)
                 yield self.finding(
                     f"{numbering(found, f'`{names[0]}`', f'`{names[1]}`')}",
                     cause="The two files were tokenised with different numbers.",

@@ -2,7 +2,7 @@ from typing import Any
 
 from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, order
-from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, shown, whole_tables
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _MANY = 0.1  # of the rows: sensors of well-known series have failed for a few percent of the time
 
@@ -33,14 +33,14 @@ class ValuesStandStill(Check):
                     continue
                 name, found, of = stillest(table, values)
                 if found is not None:
-                    where = f" where `{shown(name)}`" if name else ""
+                    where = f" where `{name}`" if name else ""
                     yield self.finding(
-                        f"`{shown(column)}` of `{shown(table.shown)}` stands still at {found.value:g} for {found.length:,} "
+                        f"`{column}` of `{table.shown}` stands still at {found.value:g} for {found.length:,} "
                         f"rows{where}; {of:,} of {table.rows:,} rows are in such stretches, and elsewhere it changes in nearly every row",
                         cause="A sensor hangs, or a gap was filled with the last value before it.",
                         remedy="Leave these rows out, or mark them as missing.",
                         severity=Severity.WARNING if of >= _MANY * table.rows else Severity.INFO,
-                        file=shown(table.path),
+                        file=table.path,
                         column=column,
                         rows=of,
                     )

@@ -1,5 +1,5 @@
 from premortem.preflight.data.sentences import known, known_in_another_form
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown, some
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 _KNOWN = 0.5  # of the words; a vocabulary that leaves out rare words knows four in five
 _OTHER_FORM = 0.02  # of the words: more than a few that were pasted from elsewhere
@@ -50,12 +50,12 @@ class VocabularyOfOtherText(Check):
                 continue
             if part >= _OTHER_FORM:
                 yield self.finding(
-                    f"{part:.0%} of the words of `{shown(column)}` in `{shown(table.shown)}` are not in "
-                    f"`{shown(given.path)}` as they are, and are there in the Unicode form {form}: {some(lacking)}",
+                    f"{part:.0%} of the words of `{column}` in `{table.shown}` are not in "
+                    f"`{given.path}` as they are, and are there in the Unicode form {form}: {some(lacking)}",
                     cause="The text and its vocabulary store accents in two ways that look the same: each such word is looked up in vain.",
                     remedy=f'Bring both into one form: unicodedata.normalize("{form}", text).',
-                    file=shown(given.path),
-                    column=shown(column),
+                    file=given.path,
+                    column=column,
                     form=form,
                 )
                 continue
@@ -63,11 +63,11 @@ class VocabularyOfOtherText(Check):
                 continue
             strange = [word for word in words if word not in given.words][:3]
             yield self.finding(
-                f"`{shown(given.path)}` has {len(given.words):,} words and knows {best:.0%} of the words of "
-                f"`{shown(column)}` in `{shown(table.shown)}`; it lacks {', '.join(f'`{shown(word)}`' for word in strange)}",
+                f"`{given.path}` has {len(given.words):,} words and knows {best:.0%} of the words of "
+                f"`{column}` in `{table.shown}`; it lacks {', '.join(f'`{word}`' for word in strange)}",
                 cause="It was made from another text, or words are spelled or split in another way there.",
                 remedy="Make the vocabulary from the training text, with the code that splits the words in training.",
-                file=shown(given.path),
-                column=shown(column),
+                file=given.path,
+                column=column,
                 known=round(best, 3),
             )

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping
 
 from premortem.preflight.data.data_facts import Weights
-from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, shown
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.profile.weighting import grows, misplaced
 
 _ENOUGH = 100  # labels
@@ -41,14 +41,14 @@ class ClassWeightsAlongCounts(Check):
             weights = named(given, counts)
             frequent, rare = max(counts, key=lambda c: counts[c]), min(counts, key=lambda c: counts[c])
             yield self.finding(
-                f"in `{shown(given.path)}`, class `{shown(frequent)}`, the most frequent with {counts[frequent]:,} "
-                f"rows of `{shown(where)}`, has weight {weights[frequent]:.3g}; `{shown(rare)}`, the rarest with {counts[rare]:,}, has "
+                f"in `{given.path}`, class `{frequent}`, the most frequent with {counts[frequent]:,} "
+                f"rows of `{where}`, has weight {weights[frequent]:.3g}; `{rare}`, the rarest with {counts[rare]:,}, has "
                 f"{weights[rare]:.3g}",
                 cause="The weights are those of these counts, in another order of the classes."
                 if misplaced(every[0])
                 else "The weights grow with how frequent the classes are: they are those of other classes, or in another order.",
                 remedy="Compute the weights from the labels of this training set, in the order of its classes.",
-                file=shown(given.path),
+                file=given.path,
                 weights=list(given.values[:20]),
                 counts=[counts[name] for name in weights][:20],
             )
