@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from premortem.amounts import short
+from premortem.amounts import few, short
 from premortem.lint.summaries import summarise
 from premortem.preflight.config import keys
 from premortem.preflight.config.settings_facts import Facts
@@ -39,8 +39,7 @@ def gather(project: Project, tell: Tell, environ: Mapping[str, str] = os.environ
 def lines(facts: Facts, read: Reading) -> list[tuple[str, str]]:
     shown = [short(file.path) + (" (missing)" if file.missing else "") for file in facts.files]
     how = f", read with {' and '.join(sorted(facts.loaders))}" if facts.loaders else ""
-    more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
-    found = [("configs", f"{', '.join(shown[:4])}{more}{how}" if shown else "none is named")]
+    found = [("configs", f"{few(shown, 4)}{how}" if shown else "none is named")]
     if facts.options:
         given = sum(option.given is not None for option in facts.options.values())
         found.append(("options", f"{len(facts.options)} of argparse, {given} given"))
