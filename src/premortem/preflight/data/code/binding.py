@@ -2,15 +2,23 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from premortem.lint.source import Source
 from premortem.lint.tree import Function, last_name
-from premortem.preflight.data.code.paths import Reader, Text
 from premortem.preflight.data.code.syntax import text, with_defaults
+from premortem.preflight.values import UNKNOWN, Texts
 
 _ROUNDS = 4  # of values handed from caller to callee
+
+
+class Text(NamedTuple):
+    """A text, or only its beginning."""
+
+    text: str
+    whole: bool = True
 
 
 class Bindings:
@@ -18,9 +26,9 @@ class Bindings:
 
     def __init__(self, sources: Sequence[Source], settings: Mapping[str, set[str]]) -> None:
         self.sources = sources
-        self._settings = {name: {Text(value) for value in values} for name, values in settings.items()}
-        self._names: dict[tuple[ast.AST, str], set[Text]] = defaultdict(set)  # of a function or a module
-        self._attributes: dict[str, set[Text]] = defaultdict(set)
+        self._settings = {name: set(values) for name, values in settings.items()}
+        self._names: dict[tuple[ast.AST, str], set[str]] = defaultdict(set)  # of a function or a module
+        self._attributes: dict[str, set[str]] = defaultdict(set)
         self._functions: dict[str, list[tuple[Function, bool]]] = defaultdict(list)  # is it a method?
         own = {stem for path in map(_path, sources) for stem in (path.stem, path.parent.name)}
         self._libraries = {source.path: libraries(source, own) for source in sources}
@@ -35,14 +43,21 @@ class Bindings:
                 for node in source.within(source.tree):
                     self._bind(source, node)
 
-    def texts(self, source: Source, node: ast.expr) -> set[Text]:
-        return self._reader(source, node).texts(node)
+    def texts(self, source: Source, node: ast.expr) -> Iterator[Text]:
+        """What is known of each from its beginning, up to the last folder."""
+        for said in self._said(source, node):
+            known, unknown, _ = said.partition(UNKNOWN)
+            if not unknown:
+                yield Text(known)
+            elif "/" in known:
+                yield Text(known.rpartition("/")[0], False)
 
-    def _reader(self, source: Source, around: ast.AST) -> Reader:
-        scope = source.scope(around)
-        return Reader(lambda node: self._look_up(source, scope, node), str(_path(source).parent))
+    def _said(self, source: Source, node: ast.expr, around: ast.AST | None = None) -> set[str]:
+        scope = source.scope(around or node)
+        found = Texts(lambda named, _: self._look_up(source, scope, named), source.path).of(node)
+        return {text for text in found if not text.startswith(UNKNOWN)}
 
-    def _look_up(self, source: Source, scope: ast.AST, node: ast.expr) -> set[Text]:
+    def _look_up(self, source: Source, scope: ast.AST, node: ast.expr) -> set[str]:
         match node:
             case ast.Name(id=name):
                 for place in (scope, source.tree):
@@ -55,9 +70,7 @@ class Bindings:
                 return self._settings.get(name) or self._attributes.get(name, set())
             case ast.Subscript(value=ast.Attribute(attr="argv"), slice=ast.Constant(value=int(place))):
                 return self._settings.get(f"argv[{place}]", set())
-            case ast.Subscript(value=inner, slice=ast.Constant(value=str(name))):
-                if isinstance(inner, ast.Attribute) and inner.attr == "environ":
-                    return set()
+            case ast.Subscript(slice=ast.Constant(value=str(name))):
                 return self._settings.get(name) or self._attributes.get(name, set())
         return set()
 
@@ -65,24 +78,24 @@ class Bindings:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    self._assign(source, target, self.texts(source, value))
+                    self._assign(source, target, self._said(source, value))
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                self._assign(source, target, self.texts(source, value))
+                self._assign(source, target, self._said(source, value))
                 if isinstance(target, ast.Name):
-                    self._attributes[target.id] |= self.texts(source, value)
+                    self._attributes[target.id] |= self._said(source, value)
             case ast.For(target=target, iter=ast.Tuple(elts=items) | ast.List(elts=items)):
                 for item in items:
-                    self._assign(source, target, self.texts(source, item))
+                    self._assign(source, target, self._said(source, item))
             case ast.Dict(keys=keys, values=values):
                 for key, value in zip(keys, values, strict=True):
                     if (name := text(key)) is not None:
-                        self._attributes[name] |= self.texts(source, value)
+                        self._attributes[name] |= self._said(source, value)
             case ast.Call():
                 self._hand_over(source, node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._defaults(source, node)
 
-    def _assign(self, source: Source, target: ast.expr, found: set[Text]) -> None:
+    def _assign(self, source: Source, target: ast.expr, found: set[str]) -> None:
         match target:
             case ast.Name(id=name):
                 scope = source.scope(target)
@@ -100,7 +113,7 @@ class Bindings:
         if name == "dict" or name[:1].isupper():
             for keyword in node.keywords:
                 if keyword.arg:
-                    self._attributes[keyword.arg] |= self.texts(source, keyword.value)
+                    self._attributes[keyword.arg] |= self._said(source, keyword.value)
         for function, method in self._functions.get(name, ()):
             taken = [arg.arg for arg in [*function.args.posonlyargs, *function.args.args]][int(method) :]
             given = [
@@ -111,13 +124,12 @@ class Bindings:
             named = {*taken, *(arg.arg for arg in function.args.kwonlyargs)}
             given += [(word.arg, word.value) for word in node.keywords if word.arg in named]
             for parameter, value in given:
-                self._names[function, parameter] |= self.texts(source, value)
+                self._names[function, parameter] |= self._said(source, value)
 
     def _defaults(self, source: Source, node: Function) -> None:
-        outside = self._reader(source, node)
         for parameter, default in with_defaults(node.args):
             if not self._names.get((node, parameter.arg)):
-                self._names[node, parameter.arg] |= outside.texts(default)
+                self._names[node, parameter.arg] |= self._said(source, default, node)
         for arg in [
             *node.args.posonlyargs,
             *node.args.args,
