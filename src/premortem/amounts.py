@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,13 @@ def share(part: float, whole: float, decimals: int = 1) -> str:
 
 def some(names: Iterable[str], most: int = 3) -> str:
     """A few of many names: `a`, `b`, `c` and 2 more."""
-    listed = list(names)
-    shown = ", ".join(f"`{name}`" for name in listed[:most])
-    return shown if len(listed) <= most else f"{shown} and {len(listed) - most:,} more"
+    return few([f"`{name}`" for name in names], most)
+
+
+def few(words: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """The first of many: a, b, c and 2 more."""
+    shown = between.join(words[:most])
+    return shown if len(words) <= most else f"{shown} and {len(words) - most:,} more"
 
 
 def short(path: str | os.PathLike[str]) -> str:

@@ -13,6 +13,7 @@ from premortem.findings import Finding
 from premortem.preflight.unit import Check
 
 if TYPE_CHECKING:
+    from premortem.preflight.config.settings_facts import File
     from premortem.preflight.options import Option
     from premortem.preflight.reading import Reading
     from premortem.preflight.values import Values
@@ -54,11 +55,25 @@ class Project:
         return options.read(self.reading.sources, self.argv)
 
     @cached_property
+    def configs(self) -> list[File]:
+        """The configuration files that it uses."""
+        from premortem.preflight.config import found
+
+        return found.files(self)
+
+    @cached_property
     def values(self) -> Values:
         """What its expressions amount to."""
         from premortem.preflight.values import Values
 
         return Values(self.options)
+
+    def shown(self, path: Path) -> str:
+        """As seen from the working folder, when it lies inside."""
+        try:
+            return path.resolve().relative_to(self.folder.resolve()).as_posix()
+        except ValueError:
+            return str(path)
 
 
 @dataclass(kw_only=True)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from premortem.amounts import few
 from premortem.errors import STOPPED, MissingExtra, UsageError
 from premortem.journal.folders import default_folder
 from premortem.ranks import processes
@@ -75,8 +76,7 @@ def conclude(folder: Path, code: int, console: Console) -> int:
     killed = [run for run in record["ranks"] if run["reason"] == "running"]
     if killed:  # what such a rank wrote about itself is from its beginning
         steps = max(steps, *(processes.newest_step(Path(run["folder"])) for run in killed))
-        who = " and ".join(f"rank {run['rank']}" for run in killed[:_NAMED])
-        who += f" and {len(killed) - _NAMED:,} more" if len(killed) > _NAMED else ""
+        who = few([f"rank {run['rank']}" for run in killed], _NAMED, " and ")
         reason = f"{who} ended without a word: killed, or the machine went down"
         missed += [f"how {who} ended: killed, or the machine went down"] if steps else []
     console.summary(findings, steps, folder, stopped, reason=reason, missed=missed)

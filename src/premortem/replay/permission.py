@@ -10,18 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import few
 from premortem.errors import UsageError
 from premortem.files import trust
 from premortem.replay.capsule import Paper
 
 # Of the recorded environment only these are set again, and only to words of this kind.
 _AGAIN = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "PYTHONHASHSEED",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "NVIDIA_TF32_OVERRIDE",
-)
+    "OMP_NUM_THREADS MKL_NUM_THREADS PYTHONHASHSEED CUBLAS_WORKSPACE_CONFIG NVIDIA_TF32_OVERRIDE"
+).split()
 _WORD = re.compile(r"[\w:,.-]{1,64}")
 _MOST = 16  # commands that are shown; ranks mostly share one
 
@@ -67,8 +64,7 @@ def _moved(started: Mapping[str, Any]) -> str:
 def _asked(papers: Sequence[Paper], doubted: Paper, doubt: str, cwd: Path | None) -> str:
     commands = dict.fromkeys(trust.shown(["python", *each.manifest["started"]["argv"]]) for each in papers)
     several = [f"`{command}`" for command in commands]
-    listed = " and ".join(several[:_MOST])
-    listed += f" and {len(several) - _MOST} more, of other ranks" if len(several) > _MOST else ""
+    listed = few(several, _MOST, " and ") + (", of other ranks" if len(several) > _MOST else "")
     folder = trust.shown([str(cwd if cwd is not None else doubted.manifest["started"].get("cwd"))])
     variables = trust.shown(
         f"{name}={value}" for name, value in recorded_environment(doubted.manifest).items()

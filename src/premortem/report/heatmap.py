@@ -20,6 +20,8 @@ from bokeh.plotting import figure
 from premortem.report.layers import Heat
 
 NOT_FINITE = "#cc3333"
+# Nothing of a plot's own around the data: the page has its colours.
+BARE: dict[str, Any] = dict.fromkeys(("background_fill_alpha", "border_fill_alpha", "outline_line_alpha"), 0)
 _BEYOND = 1e30  # stands for what is not finite
 
 
@@ -45,9 +47,7 @@ def heat(heat: Heat) -> Any:
         y_range=Range1d(start=rows, end=0),
         tools=[ResetTool(), BoxZoomTool(dimensions="width")],
         toolbar_location=None,
-        background_fill_alpha=0,
-        border_fill_alpha=0,
-        outline_line_alpha=0,
+        **BARE,
     )
     picture = plot.image(
         image=[cells.astype(np.float32)], x=0, y=0, dw=columns, dh=rows, color_mapper=mapper, level="image"

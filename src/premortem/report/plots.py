@@ -24,24 +24,13 @@ from bokeh.plotting import figure
 from premortem.findings import Severity
 from premortem.report.curves import Curve
 from premortem.report.finding_view import FindingView
-from premortem.report.heatmap import NOT_FINITE, heat
+from premortem.report.heatmap import BARE, NOT_FINITE, heat
 from premortem.report.story import Mark
 
 __all__ = ["curves", "heat", "item", "memory", "timeline", "window"]
 
 LINES = (
-    "#4477aa",
-    "#cc7744",
-    "#339988",
-    "#aa5599",
-    "#888844",
-    "#6677cc",
-    "#558855",
-    "#996666",
-    "#bb4477",
-    "#3399bb",
-    "#aa8833",
-    "#777777",
+    "#4477aa #cc7744 #339988 #aa5599 #888844 #6677cc #558855 #996666 #bb4477 #3399bb #aa8833 #777777".split()
 )
 TONES = {Severity.ERROR: "#cc3333", Severity.WARNING: "#c98a00", Severity.INFO: "#7a8694"}
 RUG = 0.06  # of the height of a plot
@@ -126,9 +115,7 @@ def _figure(title: str, height: int, steps: Range1d | None, *, logarithmic: bool
         y_axis_type="log" if logarithmic else "linear",
         tools=[zoom, PanTool(dimensions="width"), WheelZoomTool(dimensions="width"), ResetTool()],
         active_drag=zoom,
-        background_fill_alpha=0,
-        border_fill_alpha=0,
-        outline_line_alpha=0,
+        **BARE,
         min_border_left=64,
     )
     if steps is not None:
@@ -247,9 +234,7 @@ def _marks(marks: Sequence[Mark], steps: Range1d) -> Any:
         y_range=FactorRange(factors=list(reversed(places))),
         tools=[],
         toolbar_location=None,
-        background_fill_alpha=0,
-        border_fill_alpha=0,
-        outline_line_alpha=0,
+        **BARE,
         min_border_left=64,
     )
     data = {

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from premortem.amounts import count, roughly, short
+from premortem.amounts import count, few, roughly, short
 from premortem.sweep.groups import Group, Hours, Sweep
 from premortem.sweep.settings_with import shown
-from premortem.sweep.trial import Trial
 
 NAMES = 4  # trials that are named; the JSON has them all
 
@@ -64,7 +63,7 @@ def _group(number: int, group: Group) -> Iterator[str]:
         yield f"   with   {group.split.sentence}"
     elif size > 1:
         yield "   with   no setting more than by chance"
-    yield f"   trials {_names(group.trials)}"
+    yield f"   trials {few([trial.name for trial in group.trials], NAMES)}"
     if finding is not None and finding.remedy:
         yield f"   fix    {finding.remedy}"
 
@@ -79,11 +78,6 @@ def _steps(steps: tuple[int, int] | None) -> str:
         return ""
     first, last = steps
     return f" at step {first:,}" if first == last else f" at steps {first:,} to {last:,}"
-
-
-def _names(trials: Sequence[Trial]) -> str:
-    more = f" and {len(trials) - NAMES:,} more" if len(trials) > NAMES else ""
-    return ", ".join(trial.name for trial in trials[:NAMES]) + more
 
 
 def _hours(hours: Hours) -> str:

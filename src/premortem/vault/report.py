@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from premortem.amounts import some
+from premortem.amounts import few, some
 from premortem.errors import VaultError
 from premortem.vault.matching import Match
 
@@ -152,8 +152,7 @@ def report_match(match: Match, about: str, report: ResumeReport) -> None:
         report.add("note", about, text)
     if match.reshaped:
         shapes = [f"`{key}` {list(a)} → {list(b)}" for key, (a, b) in match.reshaped.items()]
-        more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
-        text = f"Other shapes, checkpoint → model: {', '.join(shapes[:_SHOWN])}{more}."
+        text = f"Other shapes, checkpoint → model: {few(shapes, _SHOWN)}."
         report.add("error", about, text, _PARTLY)
     if match.cast:
         kinds = sorted({f"{a} → {b}" for a, b in match.cast.values()})

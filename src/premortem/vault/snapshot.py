@@ -16,18 +16,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from premortem.vault.dtypes import SAFETENSORS
+
 if TYPE_CHECKING:
     import torch
 
 _ALIGNED = 64  # bytes; where each file begins in the memory
 _TURN = 16 << 20  # bytes copied at a time
-# What safetensors calls a dtype. Others are stored as bytes, and the manifest knows better.
-_CALLED = {
-    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
-    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
-}  # fmt: skip
+# What safetensors calls a dtype, in all of its versions. Others are stored as bytes, and the manifest knows better.
+_NEWER = ("F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "C64")
+_CALLED = {dtype: name for name, dtype in SAFETENSORS.items() if name not in _NEWER}
 
 
 @dataclass(slots=True)

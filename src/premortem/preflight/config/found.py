@@ -1,6 +1,7 @@
 """The configs that a script really uses: on its command line, in its code, in its decorators."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,13 @@ from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable
 from premortem.lint.source import Source
 from premortem.lint.tree import argument, constant, dotted, last_name
+from premortem.preflight.config.settings_facts import File, Setting
 from premortem.preflight.options import Option
 from premortem.preflight.project import Project
 from premortem.preflight.reading import Reading, called, strings
 from premortem.preflight.values import ANY, Values
 
-LARGE = 200_000  # bytes: that is data, not settings
+_LARGE = 200_000  # bytes: that is data, not settings
 _WRITES = ("dump", "save", "write_text", "write", "to_json", "add_argument")
 _NO_SETTINGS = frozenset(("package.json", "pyproject.toml", "tsconfig.json", "tokenizer.json", "vocab.json"))
 
@@ -29,6 +31,44 @@ class Named:
     where: Where = field(default_factory=Where)
     given: bool = False  # on the command line
     missing: bool = False
+
+
+def files(project: Project) -> list[File]:
+    """What is in them, or why it cannot be read."""
+    return [_file(one) for one in named(project, project.reading, project.options, project.values)]
+
+
+def _file(one: Named) -> File:
+    if one.missing:
+        return File(path=one.path, named=one.where, given=one.given, missing=True)
+    try:
+        data = untrusted.read(one.path)
+        if len(data) > _LARGE:
+            return File(path=one.path, named=one.where, given=one.given)
+        config = Config(str(one.path), data)
+        settings = tuple(
+            Setting(key=entry.key, text=entry.text, plain=entry.plain, where=Where(str(one.path), entry.line))
+            for entry in config.entries
+        )
+    except Unreadable as problem:
+        place = Where(str(one.path), problem.line)
+        return File(
+            path=one.path, problem=_sentence(problem, data), where=place, named=one.where, given=one.given
+        )
+    except OSError as error:
+        problem_ = f"it cannot be opened ({error.strerror})"
+        return File(
+            path=one.path, problem=problem_, where=Where(str(one.path)), named=one.where, given=one.given
+        )
+    return File(path=one.path, settings=settings, named=one.where, given=one.given)
+
+
+def _sentence(problem: Unreadable, data: bytes) -> str:
+    lines = data.splitlines()
+    line = lines[problem.line - 1] if 0 < problem.line <= len(lines) else b""
+    if re.match(rb" *\t", line):
+        return "the line is indented with a tab, which YAML does not allow"
+    return str(problem)
 
 
 def named(project: Project, reading: Reading, options: dict[str, Option], values: Values) -> list[Named]:
@@ -87,7 +127,7 @@ def _literals(reading: Reading, values: Values) -> Iterator[Named]:
             if not text.endswith(SUFFIXES) or len(text) > 300 or _is_written(source, node):
                 continue
             for path in _meant(source, node, reading, values):
-                if path.is_file() and path.name not in _NO_SETTINGS and path.stat().st_size <= LARGE:
+                if path.is_file() and path.name not in _NO_SETTINGS and path.stat().st_size <= _LARGE:
                     yield Named(path, Where(source.path, node.lineno))
                     break
 

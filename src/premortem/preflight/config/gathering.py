@@ -5,15 +5,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from premortem.amounts import short
-from premortem.files import untrusted
-from premortem.findings import Where
-from premortem.lint.configs import Config
-from premortem.lint.parsing import Unreadable
+from premortem.amounts import few, short
 from premortem.lint.summaries import summarise
-from premortem.preflight.config import found, keys
-from premortem.preflight.config.found import LARGE, Named
-from premortem.preflight.config.settings_facts import Facts, File, Setting
+from premortem.preflight.config import keys
+from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
 
@@ -26,13 +21,12 @@ _ASKS = re.compile(rb"\.exists\(|\.isfile\(|\.is_file\(|\.isdir\(|\.is_dir\(|Fil
 def gather(project: Project, tell: Tell, environ: Mapping[str, str] = os.environ) -> tuple[Facts, Reading]:
     tell("reading the configuration")
     read = project.reading
-    known, values = project.options, project.values
     marks = {mark for source in read.sources for mark in summarise(source).marks}
     world = environ.get("WORLD_SIZE", "")
     facts = Facts(
         folders=tuple(dict.fromkeys((read.folder, read.start, read.root))),
-        files=[_file(one) for one in found.named(project, read, known, values)],
-        options=known,
+        files=project.configs,
+        options=project.options,
         reads=keys.reads(read.sources),
         loaders=frozenset(mark[5:] for mark in marks if mark.startswith("yaml:")),
         asks_first=any(_ASKS.search(source.data) for source in read.sources),
@@ -42,48 +36,14 @@ def gather(project: Project, tell: Tell, environ: Mapping[str, str] = os.environ
     return facts, read
 
 
-def _file(one: Named) -> File:
-    if one.missing:
-        return File(path=one.path, named=one.where, given=one.given, missing=True)
-    try:
-        data = untrusted.read(one.path)
-        if len(data) > LARGE:
-            return File(path=one.path, named=one.where, given=one.given)
-        config = Config(str(one.path), data)
-        settings = tuple(
-            Setting(key=entry.key, text=entry.text, plain=entry.plain, where=Where(str(one.path), entry.line))
-            for entry in config.entries
-        )
-    except Unreadable as problem:
-        place = Where(str(one.path), problem.line)
-        return File(
-            path=one.path, problem=_sentence(problem, data), where=place, named=one.where, given=one.given
-        )
-    except OSError as error:
-        problem_ = f"it cannot be opened ({error.strerror})"
-        return File(
-            path=one.path, problem=problem_, where=Where(str(one.path)), named=one.where, given=one.given
-        )
-    return File(path=one.path, settings=settings, named=one.where, given=one.given)
-
-
-def _sentence(problem: Unreadable, data: bytes) -> str:
-    lines = data.splitlines()
-    line = lines[problem.line - 1] if 0 < problem.line <= len(lines) else b""
-    if re.match(rb" *\t", line):
-        return "the line is indented with a tab, which YAML does not allow"
-    return str(problem)
-
-
 def lines(facts: Facts, read: Reading) -> list[tuple[str, str]]:
     shown = [short(file.path) + (" (missing)" if file.missing else "") for file in facts.files]
     how = f", read with {' and '.join(sorted(facts.loaders))}" if facts.loaders else ""
-    more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
-    found_ = [("configs", f"{', '.join(shown[:4])}{more}{how}" if shown else "none is named")]
+    found = [("configs", f"{few(shown, 4)}{how}" if shown else "none is named")]
     if facts.options:
         given = sum(option.given is not None for option in facts.options.values())
-        found_.append(("options", f"{len(facts.options)} of argparse, {given} given"))
-    return found_
+        found.append(("options", f"{len(facts.options)} of argparse, {given} given"))
+    return found
 
 
 def record(facts: Facts) -> dict[str, Any]:

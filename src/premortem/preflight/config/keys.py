@@ -11,6 +11,7 @@ from premortem.lint.source import Source
 from premortem.lint.tree import FUNCTIONS, constant, dotted
 
 _SETTINGS = re.compile(r"cfg|conf|param|opt|arg|setting|hyp|yaml|json", re.IGNORECASE)
+_CONVERTS = frozenset("int float bool str2bool strtobool eval".split())
 _BOOLEANS = frozenset(
     ("shuffle", "enabled", "bias", "pin_memory", "drop_last", "nesterov", "amsgrad", "pretrained")
 )
@@ -98,14 +99,7 @@ def _use(source: Source, node: ast.expr, key: str, where: Where, found: Reads) -
         found.tested.setdefault(key, where)
     if isinstance(above, ast.Compare):
         found.compared.add(key)
-    if isinstance(above, ast.Call) and dotted(above.func) in {
-        "int",
-        "float",
-        "bool",
-        "str2bool",
-        "strtobool",
-        "eval",
-    }:
+    if isinstance(above, ast.Call) and dotted(above.func) in _CONVERTS:
         found.converted.add(key)
     if isinstance(above, ast.Attribute):  # `cfg["amp"].lower()`
         found.compared.add(key)

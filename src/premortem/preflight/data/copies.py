@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -107,12 +108,13 @@ def overlaps(
             place = splits.of(file)
             if place.split:
                 places.setdefault((place.before, place.split), file)
-        for before, first, second in _crossings(places):
-            # The rest of this clique in the second split is shared too.
-            for file in same:
-                place = splits.of(file)
-                if (place.before, place.split) == (before, second) and not flat(file.path):
-                    shared[before, first, second].setdefault(file.path, (places[before, first].path, how))
+        for before in sorted({before for before, _ in places}):
+            for first, second in pairs_of_splits(split for above, split in places if above == before):
+                # The rest of this clique in the second split is shared too.
+                for file in same:
+                    place = splits.of(file)
+                    if (place.before, place.split) == (before, second) and not flat(file.path):
+                        shared[before, first, second].setdefault(file.path, (places[before, first].path, how))
     found = []
     for (before, first, second), pairs in shared.items():
         hows = {how for _, how in pairs.values()}
@@ -132,10 +134,10 @@ def overlaps(
     return found
 
 
-def _crossings(places: Mapping[tuple[str, str], File]) -> Iterable[tuple[str, str, str]]:
-    for before in sorted({before for before, _ in places}):
-        there = [split for split in _ORDER if (before, split) in places]
-        yield from ((before, one, two) for at, one in enumerate(there) for two in there[at + 1 :])
+def pairs_of_splits(there: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each two of these splits, the one that is trained on first."""
+    known = set(there)
+    return combinations([split for split in _ORDER if split in known], 2)
 
 
 def _decoded_alike(looks: Mapping[str, list[Look]], by_path: Mapping[str, File]) -> list[list[File]]:
@@ -162,33 +164,30 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
             rows[dataset][split].append(look)
     found = []
     for by_split in rows.values():
-        there = [split for split in _ORDER if split in by_split]
-        for at, one in enumerate(there):
-            for two in there[at + 1 :]:
-                first, second = ([row for look in by_split[s] for row in look.rows] for s in (one, two))
-                # Rows that repeat within a split say nothing when they repeat across.
-                if min(len(set(first)) / len(first), len(set(second)) / len(second)) < 0.99:
-                    continue
-                common = set(first) & set(second)
-                shared = sum(row in common for row in second)
-                if shared > _BEYOND_CHANCE * _by_chance(first, second) and (
-                    all(map(_is_named, by_split[one])) or _are_divided(first, second)
-                ):
-                    left, right = by_split[one][0], by_split[two][0]
-                    names = tuple(f"{k.path}[{k.part}]" if k.part else k.path for k in (left, right))
-                    place = next(i for i, row in enumerate(second) if row in common)
-                    example = (f"row {first.index(second[place])}", f"row {place}")
-                    found.append(
-                        Overlap(
-                            first=names[0],
-                            second=names[1],
-                            shared=shared,
-                            of=len(second),
-                            how="rows",
-                            trained=one == "train",
-                            examples=(example,),
-                        )
+        for one, two in pairs_of_splits(by_split):
+            first, second = ([row for look in by_split[s] for row in look.rows] for s in (one, two))
+            # Rows that repeat within a split say nothing when they repeat across.
+            if min(len(set(first)) / len(first), len(set(second)) / len(second)) < 0.99:
+                continue
+            common = set(first) & set(second)
+            shared = sum(row in common for row in second)
+            if shared > _BEYOND_CHANCE * _by_chance(first, second) and (
+                all(map(_is_named, by_split[one])) or _are_divided(first, second)
+            ):
+                left, right = by_split[one][0], by_split[two][0]
+                names = tuple(f"{k.path}[{k.part}]" if k.part else k.path for k in (left, right))
+                place = next(i for i, row in enumerate(second) if row in common)
+                found.append(
+                    Overlap(
+                        first=names[0],
+                        second=names[1],
+                        shared=shared,
+                        of=len(second),
+                        how="rows",
+                        trained=one == "train",
+                        examples=((f"row {first.index(second[place])}", f"row {place}"),),
                     )
+                )
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from premortem.preflight.data import names, splits
 from premortem.preflight.data.data_facts import Chosen, Listed, Vocabulary, Weights
-from premortem.preflight.data.statistics import contents
+from premortem.preflight.data.statistics import contents, small_files
 from premortem.preflight.data.walk import File
 
 _VOCABULARY = re.compile(r"vocab|stoi|word|token|dictionary|lexicon")
@@ -28,11 +28,8 @@ def vocabularies(root: Path, files: Iterable[File]) -> Iterator[Vocabulary]:
     for file in [f for f in named if names.suffix(f.name) in {"json", "yaml", "yml", "txt", "vocab"}][
         :_MOST_FILES
     ]:
-        found = (
-            lines(root / file.path)
-            if names.suffix(file.name) in {"txt", "vocab"}
-            else contents(root / file.path)
-        )
+        read = lines if names.suffix(file.name) in {"txt", "vocab"} else contents
+        found = read(root / file.path)
         lists = list(numbered(found))
         words = frozenset(word for each in lists for word in each)
         numbering = {tuple(sorted(each.items())): each for each in lists if is_numbering(each)}
@@ -89,13 +86,8 @@ def lists(root: Path, files: Iterable[File]) -> Iterator[Listed]:
     """Lists of names, and names with a number each, in files that are there for each split."""
     small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml", "txt"}]
     for file in [f for f in small if splits.of(f).split or names.split_of(f.name)][: 4 * _MOST_FILES]:
-        place = splits.of(file)
-        split = place.split or names.split_of(file.name)
-        found = (
-            text_lines(root / file.path)
-            if file.name.endswith(".txt")
-            else in_order(contents(root / file.path))
-        )
+        split, path = splits.of(file).split or names.split_of(file.name), root / file.path
+        found = text_lines(path) if file.name.endswith(".txt") else in_order(contents(path))
         if 2 <= len(found) <= 1000 and len(set(found)) == len(found):
             parts = [part for part in re.split(r"[/_.-]+", file.path) if not names.split_of(part)]
             yield Listed(path=file.path, series="/".join(parts), split=split, names=tuple(found))
@@ -103,9 +95,8 @@ def lists(root: Path, files: Iterable[File]) -> Iterator[Listed]:
 
 def chosen(root: Path, files: Iterable[File]) -> Iterator[Chosen]:
     """`{"target": "load_next", "features": ["load", "temp"]}`, at any depth."""
-    small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml"}]
-    for file in small[: 4 * _MOST_FILES]:
-        for key, value in named(contents(root / file.path)):
+    for file, found in small_files(root, files, "json", "yaml", "yml"):
+        for key, value in named(found):
             one = (value,) if isinstance(value, str) else tuple(value)
             yield Chosen(path=file.path, key=key, names=one, alone=isinstance(value, str))
 
@@ -138,21 +129,10 @@ def text_lines(path: Path) -> list[str]:
 
 
 def class_weights(root: Path, files: Iterable[File]) -> Iterator[Weights]:
-    small = [f for f in files if f.size <= 1 << 16 and names.suffix(f.name) in {"json", "yaml", "yml", "npy"}]
-    for file in small[: 4 * _MOST_FILES]:
-        found = array(root / file.path) if file.name.endswith(".npy") else contents(root / file.path)
+    for file, found in small_files(root, files, "json", "yaml", "yml", "npy"):
         for name, values in weights_in(found, names.stem(file.name)):
             yield Weights(path=file.path, classes=name, values=values)
             break
-
-
-def array(path: Path) -> Any:
-    try:
-        import numpy as np
-
-        return np.load(path, allow_pickle=False).tolist()
-    except Exception:  # noqa: BLE001 - another's file, of any content
-        return None
 
 
 def weights_in(

@@ -6,16 +6,8 @@ from functools import lru_cache
 from premortem.preflight.data import names
 from premortem.preflight.data.walk import File
 
-_WHOLE = {
-    "raw",
-    "array",
-    "tensor",
-    "table",
-    "text",
-    "tar",
-    "zip",
-    "hdf5",
-}  # may hold a whole split in one file
+# What may hold a whole split in one file.
+_WHOLE = set("raw array tensor table text tar zip hdf5".split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,23 +20,31 @@ _MOST_FILES = 64
 
 def beside(root: Path, files: Iterable[File]) -> Iterator[Statistics]:
     files = list(files)
-    small = [
-        f for f in files if f.size <= _MOST_BYTES and names.suffix(f.name) in {"json", "yaml", "yml", "npz"}
+    arrays = [f for f in files if f.size <= _SMALL and names.suffix(f.name) == "npy"][:_MOST_FILES]
+    held = [
+        *((file, of_array(root / file.path)) for file in arrays),
+        *small_files(root, files, "json", "yaml", "yml", "npz", most_bytes=_MOST_BYTES),
     ]
-    for file in [f for f in files if f.size <= _SMALL and names.suffix(f.name) == "npy"][:_MOST_FILES]:
-        for mean, std in pairs(of_array(root / file.path)):
-            yield Statistics(path=file.path, mean=mean, std=std)
-    for file in small[:_MOST_FILES]:
-        for mean, std in pairs(contents(root / file.path)):
-            yield Statistics(path=file.path, mean=mean, std=std)
+    for file, found in held:
+        yield from (Statistics(path=file.path, mean=mean, std=std) for mean, std in pairs(found))
+
+
+def small_files(
+    root: Path, files: Iterable[File], *endings: str, most_bytes: int = 1 << 16
+) -> Iterator[tuple[File, Any]]:
+    """Those with one of these endings, and what they hold."""
+    fitting = [f for f in files if f.size <= most_bytes and names.suffix(f.name) in endings]
+    yield from ((file, contents(root / file.path)) for file in fitting[:_MOST_FILES])
 
 
 def contents(path: Path) -> Any:
     """What a small file holds, as dictionaries and numbers; nothing when it cannot be read."""
     try:
-        if path.suffix == ".npz":
+        if path.suffix in {".npz", ".npy"}:
             import numpy as np
 
+            if path.suffix == ".npy":
+                return np.load(path, allow_pickle=False).tolist()
             with np.load(path, allow_pickle=False) as archive:
                 return {name: archive[name].tolist() for name in archive.files if archive[name].size <= 64}
         return read(path).data

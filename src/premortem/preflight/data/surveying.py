@@ -1,6 +1,5 @@
 """The part of the verdict page that is about data."""
 
-import ast
 import os
 import re
 import warnings
@@ -12,7 +11,6 @@ from typing import Any
 from premortem.amounts import count, share, size
 from premortem.derived.folding import fold
 from premortem.files import kept
-from premortem.files.syntax import last_name
 from premortem.findings import Finding
 from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
@@ -27,7 +25,6 @@ from premortem.rehearsal.observations import Rehearsed
 TITLE = "Data"
 _UNHEARD = {"parquet", "h5", "hdf5", "arrow"}
 _MOST_FAULTS = 3  # of our own, that are shown of one dataset
-_PERMUTES = {"randperm", "permutation", "train_test_split", "random_split", "RandomSampler"}
 
 
 def survey(project: Project, tell: Tell) -> Part:
@@ -137,7 +134,7 @@ def _lengths(project: Project, seen: Rehearsed) -> Iterator[Length]:
     yield Length(
         name=reads.dataset,
         length=reads.length,
-        folder=_shown(most, project),
+        folder=project.shown(most),
         files=files,
         read=max(reads.length * len(reads.sample), sum(seen.opened.get(str(each), 0) for each in folders)),
     )
@@ -169,7 +166,7 @@ def _part(
     trees = [source.tree for source in sources]
     keeps = [each for tree in trees for each in kept.kept(tree)]
     for path, only in roots.items():
-        shown = _shown(path, project)
+        shown = project.shown(path)
         if not path.exists():
             miss = _near_argument(path, shown)
             misses += [miss] if miss else []
@@ -205,7 +202,7 @@ def _part(
             for source in sources
             for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]*", source.data)
         ),
-        sorts=any(map(sorts_names, trees)),
+        sorts=any(map(habits.sorts_names, trees)),
         latest=frozenset(each for tree in trees for each in habits.latest(tree)),
         lists=frozenset(each for tree in trees for each in habits.lists_of_words(tree)),
         targets=frozenset(each for tree in trees for each in habits.targets(tree)),
@@ -215,13 +212,13 @@ def _part(
         writes=habits.only_written(trees),
         by_place=habits.by_place(trees),
         guesses_types=habits.guesses_types(trees),
-        sorts_rows=any(map(sorts_rows, trees)),
-        permutes=any(map(permutes, trees)),
-        truths=frozenset(name for tree in trees for name in truths(tree)),
+        sorts_rows=any(map(habits.sorts_rows, trees)),
+        permutes=any(map(habits.permutes, trees)),
+        truths=frozenset(name for tree in trees for name in habits.truths(tree)),
         joins=frozenset(joined.joins(trees)),
-        drops_commas=any(map(drops_commas, trees)),
-        turns_commas=any(map(turns_commas, trees)),
-        drops_points=any(map(drops_points, trees)),
+        drops_commas=any(map(habits.drops_commas, trees)),
+        turns_commas=any(map(habits.turns_commas, trees)),
+        drops_points=any(map(habits.drops_points, trees)),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),
@@ -234,112 +231,6 @@ def _part(
     if not surveyed and not part.findings and not facts.lengths:
         part.skipped = _why_nothing(project, found)
     return part
-
-
-def sorts_names(tree: ast.AST) -> bool:
-    """`sorted(folder.glob("*"))`, without a key that knows numbers."""
-    return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "sorted"
-        and not any(word.arg == "key" for word in node.keywords)
-        and any(part in ast.unparse(node) for part in ("glob(", "iterdir(", "listdir(", "scandir("))
-        for node in ast.walk(tree)
-    )
-
-
-def sorts_rows(tree: ast.AST) -> bool:
-    """`rows.sort_values("hour")`, `sorted(rows, key=...)`, `rows[np.argsort(hour)]`, `ORDER BY`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            keyed = name in {"sorted", "sort"} and any(word.arg == "key" for word in node.keywords)
-            if keyed or name in {"sort_values", "sort_index", "sort_by", "lexsort", "set_index"}:
-                return True
-        elif isinstance(node, (ast.Subscript, ast.Assign)):
-            inner = node.slice if isinstance(node, ast.Subscript) else node.value
-            if isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "argsort":
-                return True
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if "order by" in node.value.lower():
-                return True
-    return False
-
-
-def truths(tree: ast.AST) -> Iterator[str]:
-    """`bool(row["smoker"])`, `1 if row["smoker"] else 0`."""
-    for node in ast.walk(tree):
-        asked: list[ast.expr] = []
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "bool":
-            asked = node.args[:1]
-        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
-            asked = [node.test]
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            asked = [node.operand]
-        for each in asked:
-            if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant):
-                yield str(each.slice.value)
-
-
-def drops_commas(tree: ast.AST) -> bool:
-    """`cell.replace(",", "")`, or `thousands=","`, and nothing that turns a comma into a point."""
-    return not turns_commas(tree) and _handles(tree, (",", ""), ("thousands", ","))
-
-
-def turns_commas(tree: ast.AST) -> bool:
-    """`cell.replace(",", ".")`, or `decimal=","`."""
-    return _handles(tree, (",", "."), ("decimal", ","))
-
-
-def drops_points(tree: ast.AST) -> bool:
-    """`cell.replace(".", "")`, `re.sub("[.]", "", cell)`, `thousands="."`, or a reader that knows the locale."""
-    return _handles(tree, (".", ""), ("thousands", ".")) or any(
-        isinstance(node, ast.Call)
-        and (
-            last_name(node) in {"atof", "atoi", "setlocale", "parse_decimal", "parse_number"}
-            or (
-                last_name(node) == "sub"
-                and [_text(each) for each in node.args[:2]] in ([r"\.", ""], ["[.]", ""])
-            )
-        )
-        for node in ast.walk(tree)
-    )
-
-
-def _text(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _handles(tree: ast.AST, replaced: tuple[str, str], said: tuple[str, str]) -> bool:
-    """Whether the code replaces one text by another, or names this option with this value."""
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "replace":
-            if tuple(a.value for a in call.args[:2] if isinstance(a, ast.Constant)) == replaced:
-                return True
-        if any(
-            word.arg == said[0] and isinstance(word.value, ast.Constant) and word.value.value == said[1]
-            for word in call.keywords
-        ):
-            return True
-    return False
-
-
-def permutes(tree: ast.AST) -> bool:
-    """`shuffle=True`, `randperm`, `train_test_split`: all samples are drawn in an order of chance."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    mixed = any(
-        word.arg == "shuffle" and not (isinstance(word.value, ast.Constant) and not word.value.value)
-        for call in calls
-        for word in call.keywords
-    )
-    return mixed or any(last_name(call) in _PERMUTES for call in calls)
-
-
-def _shown(path: Path, project: Project) -> str:
-    try:
-        return path.resolve().relative_to(project.folder.resolve()).as_posix()
-    except ValueError:
-        return str(path)
 
 
 def _near_argument(path: Path, shown: str) -> Miss | None:

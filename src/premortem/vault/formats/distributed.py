@@ -14,7 +14,7 @@ from premortem.files.untrusted import opened
 from premortem.vault import dtypes, inert_pickle, tensor_bytes
 from premortem.vault.blocks import Advance, Window
 from premortem.vault.contents import Contents
-from premortem.vault.stubs import Opaque, Storage, TensorStub, sizes_of
+from premortem.vault.stubs import Opaque, Storage, TensorStub, sizes_of, strides
 from premortem.vault.zips import MAGIC, Archive
 
 METADATA = ".metadata"
@@ -180,8 +180,7 @@ class Distributed(Contents):
             if dtype not in dtypes.BYTES:
                 raise VaultError(f"`{METADATA}` gives `{key}` no type", record=key)
             shape = sizes_of(state["size"], f"`{key}`")
-            steps = tuple(math.prod(shape[place + 1 :]) for place in range(len(shape)))
-            return TensorStub(Storage(key, dtype, math.prod(shape)), dtype, shape, steps)
+            return TensorStub(Storage(key, dtype, math.prod(shape)), dtype, shape, strides(shape))
         if not self._pieces.get(key):
             raise VaultError(f"`{key}` is described but lies nowhere", record=key)
         try:

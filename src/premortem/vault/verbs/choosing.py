@@ -1,5 +1,6 @@
 """Which checkpoint of a place is meant."""
 
+from premortem.amounts import few
 from premortem.errors import UsageError
 from premortem.vault import formats
 from premortem.vault.listing import Found, checkpoints
@@ -36,7 +37,7 @@ def candidates(
     if len(things) > 1:
         how = f" with `{option}`" if option else ""
         raise UsageError(
-            f"`{place.shown}` holds several checkpoints ({_some(list(things))}); name one of them{how}"
+            f"`{place.shown}` holds several checkpoints ({few(list(things), 4)}); name one of them{how}"
         )
     # Beside its earlier versions, the file itself is none of them.
     return place, ([each for each in found if each.manifest is not None] or found)[::-1]
@@ -60,7 +61,3 @@ def _thing(place: Place, found: Found) -> str:
 def _names(place: Place, found: Found) -> tuple[str, ...]:
     thing = _thing(place, found)
     return thing, thing.rpartition("/")[2], found.name
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -22,7 +22,7 @@ class ConfigMissing(Check):
     For a default of the code, when the code asks first whether the file exists.
     """
 
-    card = Card("PM631", "config-missing", "config", Severity.ERROR, explains=("script-crashes",))
+    card = Card("PM631", "config-missing", "config", Severity.ERROR).explaining("script-crashes")
 
     def look(self, facts: Facts) -> Findings:
         for file in facts.files:

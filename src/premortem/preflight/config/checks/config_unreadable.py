@@ -15,7 +15,7 @@ class ConfigUnreadable(Check):
     Fix the line that is named. In YAML indent with spaces.
     """
 
-    card = Card("PM630", "config-unreadable", "config", Severity.ERROR, explains=("script-crashes",))
+    card = Card("PM630", "config-unreadable", "config", Severity.ERROR).explaining("script-crashes")
 
     def look(self, facts: Facts) -> Findings:
         for file in facts.files:

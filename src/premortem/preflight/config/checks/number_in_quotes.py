@@ -24,8 +24,8 @@ class NumberInQuotes(Check):
     For keys that do not name quantities, and for keys that the code or its loader converts.
     """
 
-    card = Card(
-        "PM633", "number-in-quotes", "config", Severity.WARNING, explains=("learning-rate-not-a-number",)
+    card = Card("PM633", "number-in-quotes", "config", Severity.WARNING).explaining(
+        "learning-rate-not-a-number"
     )
 
     def look(self, facts: Facts) -> Findings:

@@ -21,8 +21,8 @@ class OptionStaysText(Check):
     When the code converts the value itself. An option that is not given in this command is a remark.
     """
 
-    card = Card(
-        "PM634", "option-stays-text", "config", Severity.ERROR, explains=("learning-rate-not-a-number",)
+    card = Card("PM634", "option-stays-text", "config", Severity.ERROR).explaining(
+        "learning-rate-not-a-number"
     )
 
     def look(self, facts: Facts) -> Findings:

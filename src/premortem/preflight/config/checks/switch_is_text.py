@@ -26,7 +26,7 @@ class SwitchIsText(Check):
     the value as a condition, it is a remark.
     """
 
-    card = Card("PM632", "switch-is-text", "config", Severity.ERROR, explains=("text-taken-for-a-switch",))
+    card = Card("PM632", "switch-is-text", "config", Severity.ERROR).explaining("text-taken-for-a-switch")
 
     def look(self, facts: Facts) -> Findings:
         if facts.converts:

@@ -1,9 +1,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import Annotated, DataFacts, Look, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.data_facts import Annotated
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity, share
 
 _FEWEST = 20  # boxes or spans
 _SHARE = 0.05  # of them: careless hands draw one in a hundred over the border
@@ -38,26 +36,19 @@ class AnnotationsOutside(Check):
     Below one in twenty; when some usual form of a box (corners, width and height, middle) puts them inside; for spans that count words.
     """
 
-    card = Card(
-        "PM621",
-        "annotations-outside",
-        "data-labels",
-        Severity.WARNING,
-        explains=("uninformative-labels",),
+    card = Card("PM621", "annotations-outside", "data-labels", Severity.WARNING).explaining(
+        "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            sizes = dict(sizes_of(root))
-            for group in root.groups:
-                for each in (found for found in group.looks if found.notes):
-                    boxes = [(note, sizes.get(base(note.name))) for note in each.notes if note.what == "box"]
-                    yield from self._boxes(root, each, [(n, size) for n, size in boxes if size])
-                    yield from self._spans(root, each, [note for note in each.notes if note.what == "span"])
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        sizes = dict(sizes_of(root))
+        for group in root.groups:
+            for each in (found for found in group.looks if found.notes):
+                boxes = [(note, sizes.get(base(note.name))) for note in each.notes if note.what == "box"]
+                yield from self._boxes(each, [(n, size) for n, size in boxes if size])
+                yield from self._spans(each, [note for note in each.notes if note.what == "span"])
 
-    def _boxes(
-        self, root: Root, file: Look, notes: Sequence[tuple[Annotated, tuple[int, int]]]
-    ) -> Iterator[Finding]:
+    def _boxes(self, file: Look, notes: Sequence[tuple[Annotated, tuple[int, int]]]) -> Findings:
         every = [(box, size) for note, size in notes for box in note.places]
         if len(every) < _FEWEST:
             return
@@ -73,17 +64,17 @@ class AnnotationsOutside(Check):
             return
         box, (height, width) = odd[0]
         yield self.finding(
-            f"`{shown(root.name)}`: {len(odd)} of {len(every)} boxes in `{shown(file.path)}` ({share(len(odd), len(every))}) lie beyond the "
+            f"{len(odd)} of {len(every)} boxes in `{file.path}` ({share(len(odd), len(every))}) lie beyond the "
             f"border of their image, for example {', '.join(f'{v:g}' for v in box)} ({name}) in one of {width} x {height}",
             cause="The boxes belong to images of another resolution, or are written in another form.",
             remedy="Draw a few boxes over their images; scale them with the images, and make both in one go.",
-            file=shown(file.path),
+            file=file.path,
             outside=len(odd),
             boxes=len(every),
             form=name,
         )
 
-    def _spans(self, root: Root, file: Look, notes: Sequence[Annotated]) -> Iterator[Finding]:
+    def _spans(self, file: Look, notes: Sequence[Annotated]) -> Findings:
         every = [
             (note.name, int(place[0]), int(place[1]), said)
             for note in notes
@@ -104,12 +95,12 @@ class AnnotationsOutside(Check):
             if odd and len(odd) >= _SHARE * len(of):
                 text, start, end, _ = odd[0]
                 yield self.finding(
-                    f"`{shown(root.name)}`: {len(odd)} of {len(of)} spans in `{shown(file.path)}` ({share(len(odd), len(of))}) {what}: "
-                    f"for example {start} to {end} of a text with {len(text)} letters, which is `{shown(text[max(0, start) : end][:40])}`",
+                    f"{len(odd)} of {len(of)} spans in `{file.path}` ({share(len(odd), len(of))}) {what}: "
+                    f"for example {start} to {end} of a text with {len(text)} letters, which is `{text[max(0, start) : end][:40]}`",
                     cause="The offsets do not belong to these texts (misaligned annotations): they count bytes, other line ends, or a text that "
                     "was changed afterwards.",
                     remedy="Print twenty spans and look; make texts and offsets in one go, and count letters as the script does.",
-                    file=shown(file.path),
+                    file=file.path,
                     odd=len(odd),
                     spans=len(of),
                 )

@@ -1,13 +1,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from premortem.amounts import some
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import columns, units
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, compared, some, whole_tables
+from premortem.preflight.unit import Card, Finding, Findings, Severity
 
 
 class AnotherUnitInAPart(Check):
@@ -28,48 +24,40 @@ class AnotherUnitInAPart(Check):
         the column.
     """
 
-    card = Card(
-        "PM617",
-        "another-unit-in-a-part",
-        "data-scale",
-        Severity.WARNING,
-        explains=(
-            "labels-follow-in-part",
-            "columns-differ-between-files",
-            "columns-differ-between-phases",
-            "train-and-eval-inputs-differ",
-        ),
+    card = Card("PM617", "another-unit-in-a-part", "data-scale", Severity.WARNING).explaining(
+        "labels-follow-in-part",
+        "columns-differ-between-files",
+        "columns-differ-between-phases",
+        "train-and-eval-inputs-differ",
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[str] = set()
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                for column, values in columns.measured(table).items():
-                    if facts.uses(table, column):
-                        found = self._within(root, table, column, values)
-                        if found is not None:
-                            seen.add(column)
-                            yield found
-            for first, second in alike(root.tables):
-                one, two = columns.measured(first), columns.measured(second)
-                both = {column: [one[column], two[column]] for column in one if column in two}
-                for column, parts in both.items():
-                    if column not in seen and facts.uses(second, column):
-                        odd = units.odd_parts(parts, _besides(both, column), column)
-                        if odd is not None:
-                            seen.add(column)
-                            table, other = (first, second) if odd.parts == (0,) else (second, first)
-                            yield self._say(
-                                root,
-                                table,
-                                column,
-                                f"in `{shown(table.shown)}`",
-                                f"in `{shown(other.shown)}`",
-                                odd,
-                            )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[str] = set()
+        for table in whole_tables(root):
+            for column, values in columns.measured(table).items():
+                if facts.uses(table, column):
+                    found = self._within(table, column, values)
+                    if found is not None:
+                        seen.add(column)
+                        yield found
+        for first, second in alike(root.tables):
+            one, two = columns.measured(first), columns.measured(second)
+            both = {column: [one[column], two[column]] for column in one if column in two}
+            for column, parts in both.items():
+                if column not in seen and facts.uses(second, column):
+                    odd = units.odd_parts(parts, _besides(both, column), column)
+                    if odd is not None:
+                        seen.add(column)
+                        table, other = (first, second) if odd.parts == (0,) else (second, first)
+                        yield self._say(
+                            table,
+                            column,
+                            f"in `{table.shown}`",
+                            f"in `{other.shown}`",
+                            odd,
+                        )
 
-    def _within(self, root: Root, table: Table, column: str, values: Any) -> Finding | None:
+    def _within(self, table: Table, column: str, values: Any) -> Finding | None:
         every = columns.measured(table)
 
         def odd_rows(parts: Sequence[Any]) -> units.Converted | None:
@@ -83,32 +71,30 @@ class AnotherUnitInAPart(Check):
             found = odd_rows(list(groups.values()))
             if found is not None and (len(groups) >= 4 or found.large):
                 odd = [list(groups)[at] for at in found.parts]
-                where = f"where `{shown(name)}` is {some(map(shown, odd))}"
-                return self._say(root, table, column, where, "in the other rows", found)
+                where = f"where `{name}` is {some(odd)}"
+                return self._say(table, column, where, "in the other rows", found)
         chunks = list(columns.chunks(len(values)))
         found = odd_rows(chunks) if len(chunks) >= 4 and not columns.is_in_order(values) else None
         if found is not None:
             first, last = chunks[found.parts[0]][0], chunks[found.parts[-1]][-1]
             together = len(found.parts) == found.parts[-1] - found.parts[0] + 1
             if together and len(chunks) - len(found.parts) >= 3:
-                where = f"in about rows {first:,} to {last:,} of `{shown(table.shown)}`"
-                return self._say(root, table, column, where, "in the other rows", found)
+                where = f"in about rows {first:,} to {last:,} of `{table.shown}`"
+                return self._say(table, column, where, "in the other rows", found)
         heaps = units.heaps(values)
         found = odd_rows(heaps) if heaps is not None else None
         if heaps is not None and found is not None and found.large:
-            where = f"in {len(heaps[found.parts[0]]):,} rows of `{shown(table.shown)}`"
-            return self._say(root, table, column, where, "in the others", found)
+            where = f"in {len(heaps[found.parts[0]]):,} rows of `{table.shown}`"
+            return self._say(table, column, where, "in the others", found)
         return None
 
-    def _say(
-        self, root: Root, table: Table, column: str, here: str, rest: str, found: units.Converted
-    ) -> Finding:
+    def _say(self, table: Table, column: str, here: str, rest: str, found: units.Converted) -> Finding:
         return self.finding(
-            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` is in another unit {here}: its median is {found.here:.4g} there and "
+            f"`{column}` of `{table.shown}` is in another unit {here}: its median is {found.here:.4g} there and "
             f"{found.rest:.4g} {rest}; converted ({found.how}), both are distributed alike",
             cause="Rows that were measured in two units stand under one name.",
             remedy="Convert the rows of one source where they are read.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
             conversion=found.how,
         )

@@ -1,8 +1,6 @@
 import re
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of
 
 # Lists of which one entry is chosen hold the answer by their nature.
 _CHOICES = frozenset(
@@ -28,28 +26,23 @@ class AnswerAmongTheInputs(Check):
     Unless the script names the list and predicts the entry, or the entry is called a label; for lists of candidates, of which one is chosen; where lists of other rows hold the answer, too.
     """
 
-    card = Card(
-        "PM727",
-        "answer-among-the-inputs",
-        "data-order",
-        Severity.WARNING,
-        explains=("column-gives-target-away",),
+    card = Card("PM727", "answer-among-the-inputs", "data-order", Severity.WARNING).explaining(
+        "column-gives-target-away"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            looks = [look for group in root.groups for look in group.looks if look.holds]
-            for look in {look.path: look for look in looks}.values():
-                for name, answer, held, other in look.holds:
-                    words = set(re.split(r"[^a-z]+", name.lower()))
-                    if name not in facts.words or not facts.predicts(answer) or words & _CHOICES:
-                        continue
-                    yield self.finding(
-                        f"`{shown(root.name)}`: in {held:.0%} of the rows of `{shown(look.path)}`, `{shown(name)}` already holds `{shown(answer)}`, which is to be "
-                        f"predicted from it; the list of the next row does in {other:.0%}",
-                        cause=f"The input contains the target (a leak): `{shown(name)}` was exported after the fact, or reaches one step too far.",
-                        remedy=f"Cut `{shown(name)}` before the moment of the prediction.",
-                        file=shown(look.path),
-                        column=name,
-                        target=answer,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        looks = [look for look in looks_of(root) if look.holds]
+        for look in {look.path: look for look in looks}.values():
+            for name, answer, held, other in look.holds:
+                words = set(re.split(r"[^a-z]+", name.lower()))
+                if name not in facts.words or not facts.predicts(answer) or words & _CHOICES:
+                    continue
+                yield self.finding(
+                    f"in {held:.0%} of the rows of `{look.path}`, `{name}` already holds `{answer}`, which is to be "
+                    f"predicted from it; the list of the next row does in {other:.0%}",
+                    cause=f"The input contains the target (a leak): `{name}` was exported after the fact, or reaches one step too far.",
+                    remedy=f"Cut `{name}` before the moment of the prediction.",
+                    file=look.path,
+                    column=name,
+                    target=answer,
+                )

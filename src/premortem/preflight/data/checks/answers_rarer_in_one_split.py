@@ -1,8 +1,5 @@
-from premortem.amounts import some
 from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 from premortem.profile.lone import rarer
 
 
@@ -24,28 +21,23 @@ class AnswersRarerInOneSplit(Check):
     two, all in one direction.
     """
 
-    card = Card(
-        "PM626",
-        "answers-rarer-in-one-split",
-        "data-labels",
-        Severity.WARNING,
-        explains=("answers-rarer-in-one-phase",),
+    card = Card("PM626", "answers-rarer-in-one-split", "data-labels", Severity.WARNING).explaining(
+        "answers-rarer-in-one-phase"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                if first.profile.kind != "table" or first.sample.columns != second.sample.columns:
-                    continue
-                found = rarer(first.profile.columns, second.profile.columns)
-                if found:
-                    one = found[0]
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {some([each.column for each in found])} {'is' if len(found) == 1 else 'are'} set at another "
-                        f"rate: `{shown(one.column)}` in {one.first:.1%} of the rows of `{shown(first.shown)}` and in {one.second:.1%} of "
-                        f"`{shown(second.shown)}`, while the other {len(first.profile.columns) - len(found)} labels agree up to chance",
-                        cause="The label distribution differs in some answers only: where they were not annotated, a missing label was stored as a negative one.",
-                        remedy="Store answers that were not looked for as a value of their own, and leave them out of the loss.",
-                        file=shown(first.path),
-                        columns=[each.column for each in found][:20],
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits(root.tables):
+            if first.profile.kind != "table" or first.sample.columns != second.sample.columns:
+                continue
+            found = rarer(first.profile.columns, second.profile.columns)
+            if found:
+                one = found[0]
+                yield self.finding(
+                    f"{some([each.column for each in found])} {'is' if len(found) == 1 else 'are'} set at another "
+                    f"rate: `{one.column}` in {one.first:.1%} of the rows of `{first.shown}` and in {one.second:.1%} of "
+                    f"`{second.shown}`, while the other {len(first.profile.columns) - len(found)} labels agree up to chance",
+                    cause="The label distribution differs in some answers only: where they were not annotated, a missing label was stored as a negative one.",
+                    remedy="Store answers that were not looked for as a value of their own, and leave them out of the loss.",
+                    file=first.path,
+                    columns=[each.column for each in found][:20],
+                )

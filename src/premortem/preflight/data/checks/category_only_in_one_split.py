@@ -3,13 +3,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from math import isfinite
 
-from premortem.amounts import share, some
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations.columns import VARIED
-from premortem.preflight.data.tables import Table, is_whole
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.tables import is_whole
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, share, some
 from premortem.profile.between import FEWEST, only_in
 from premortem.profile.facts import Profile
 
@@ -38,40 +35,30 @@ class CategoryOnlyInOneSplit(Check):
     after that (a company that is listed since).
     """
 
-    card = Card(
-        "PM676",
-        "category-only-in-one-split",
-        "data-labels",
-        Severity.WARNING,
-        explains=("class-only-in-evaluation", "labels-numbered-differently", "odd-label"),
+    card = Card("PM676", "category-only-in-one-split", "data-labels", Severity.WARNING).explaining(
+        "class-only-in-evaluation", "labels-numbered-differently", "odd-label"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                for column, counts in second.categories.items():
-                    known = first.categories.get(column)
-                    values = {value: number for value, number in counts.items() if value.strip()}
-                    if known and len(values) <= _FEW and facts.uses(second, column):
-                        if not facts.predicts(column) and is_natural(first, second, column):
-                            continue
-                        yield from self._compare(
-                            root.name, column, (first.shown, known), (second.shown, values)
-                        )
-            folders = {
-                (entry.place, entry.split): dict(entry.counts) for entry in root.classes if entry.split
-            }
-            for (place, split), counts in folders.items():
-                trained = folders.get((place, "train"))
-                if split != "train" and trained:
-                    yield from self._compare(
-                        root.name,
-                        "class folder",
-                        (place.replace("*", "train"), trained),
-                        (place.replace("*", split), counts),
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits(root.tables):
+            for column, counts in second.categories.items():
+                known = first.categories.get(column)
+                values = {value: number for value, number in counts.items() if value.strip()}
+                if known and len(values) <= _FEW and facts.uses(second, column):
+                    if not facts.predicts(column) and is_natural(first, second, column):
+                        continue
+                    yield from self._compare(column, (first.shown, known), (second.shown, values))
+        folders = {(entry.place, entry.split): dict(entry.counts) for entry in root.classes if entry.split}
+        for (place, split), counts in folders.items():
+            trained = folders.get((place, "train"))
+            if split != "train" and trained:
+                yield from self._compare(
+                    "class folder",
+                    (place.replace("*", "train"), trained),
+                    (place.replace("*", split), counts),
+                )
 
-    def _compare(self, root: str, column: str, first: compared.Counted, second: compared.Counted) -> Findings:
+    def _compare(self, column: str, first: compared.Counted, second: compared.Counted) -> Findings:
         one = Profile("", classes=tuple(first[1].items()))
         two = Profile("", classes=tuple(second[1].items()))
         absent = only_in(one, two)
@@ -82,11 +69,11 @@ class CategoryOnlyInOneSplit(Check):
         others = [label for label, _ in only_in(two, one)]
         back = f" {some(others)} only in the former." if others else ""
         yield self.finding(
-            f"`{shown(root)}`: `{shown(column)}` is {some(names)} in {rows} of {total} rows of `{shown(second[0])}` "
-            f"({share(rows, total)}), and in no row of `{shown(first[0])}`",
+            f"`{column}` is {some(names)} in {rows} of {total} rows of `{second[0]}` "
+            f"({share(rows, total)}), and in no row of `{first[0]}`",
             cause=f"Class{'es' if len(names) > 1 else ''} {some(names)}: missing from the training split.{back}",
             remedy="Count the values where the files are made, and make the training split again.",
-            column=shown(column),
+            column=column,
             classes=names[:20],
             rows=rows,
             of=total,

@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class ChecksumOfAnotherFile(Check):
@@ -22,17 +20,16 @@ class ChecksumOfAnotherFile(Check):
 
     card = Card("PM723", "checksum-of-another-file", "data-empty", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            found = [each for each in root.announced if each.what != "rows" and facts.reads(each.file)]
-            if found:
-                first = found[0]
-                more = f"; so do {len(found) - 1:,} more files" if len(found) > 1 else ""
-                yield self.finding(
-                    f"`{shown(root.name)}`: `{shown(first.file)}` has another {first.what} ({first.found}...) than `{shown(first.by)}` notes for it "
-                    f"({first.said}...){more}",
-                    cause="It is not the file that was meant: cut off, changed since, or of another version.",
-                    remedy=f"Fetch `{shown(first.file)}` again.",
-                    file=shown(first.file),
-                    files=len(found),
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        found = [each for each in root.announced if each.what != "rows" and facts.reads(each.file)]
+        if found:
+            first = found[0]
+            more = f"; so do {len(found) - 1:,} more files" if len(found) > 1 else ""
+            yield self.finding(
+                f"`{first.file}` has another {first.what} ({first.found}...) than `{first.by}` notes for it "
+                f"({first.said}...){more}",
+                cause="It is not the file that was meant: cut off, changed since, or of another version.",
+                remedy=f"Fetch `{first.file}` again.",
+                file=first.file,
+                files=len(found),
+            )

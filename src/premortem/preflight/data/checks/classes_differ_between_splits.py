@@ -1,9 +1,7 @@
 from collections import defaultdict
 
-from premortem.preflight.data.data_facts import Classes, DataFacts, Listed
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Classes, Listed
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class ClassesDifferBetweenSplits(Check):
@@ -26,31 +24,30 @@ class ClassesDifferBetweenSplits(Check):
 
     card = Card("PM669", "classes-differ-between-splits", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            places: dict[str, dict[str, Classes]] = defaultdict(dict)
-            for entry in root.classes:
-                if entry.split:
-                    places[entry.place][entry.split] = entry
-            for by_split in places.values():
-                train = by_split.get("train")
-                for split in ("val", "test"):
-                    if train is not None and split in by_split:
-                        yield from self._compare(root.name, train, by_split[split])
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        places: dict[str, dict[str, Classes]] = defaultdict(dict)
+        for entry in root.classes:
+            if entry.split:
+                places[entry.place][entry.split] = entry
+        for by_split in places.values():
+            train = by_split.get("train")
+            for split in ("val", "test"):
+                if train is not None and split in by_split:
+                    yield from self._compare(train, by_split[split])
 
-            for listed in root.lists:
-                for other in root.lists:
-                    if listed.split == "train" != other.split and listed.series == other.series:
-                        yield from self._lists(facts, root.name, listed, other)
+        for listed in root.lists:
+            for other in root.lists:
+                if listed.split == "train" != other.split and listed.series == other.series:
+                    yield from self._lists(facts, listed, other)
 
-    def _lists(self, facts: DataFacts, root: str, train: Listed, other: Listed) -> Findings:
+    def _lists(self, facts: DataFacts, train: Listed, other: Listed) -> Findings:
         moved = [name for at, name in enumerate(train.names) if other.names[at : at + 1] != (name,)]
         if set(train.names) != set(other.names) or not moved or not facts.reads(other.path):
             return
         name = moved[0]
         yield self.finding(
-            f"`{shown(root)}`: `{shown(train.path)}` and `{shown(other.path)}` list the same {len(train.names)} names in another order: "
-            f"`{shown(name)}` is {train.names.index(name)} in the one and {other.names.index(name)} in the other",
+            f"`{train.path}` and `{other.path}` list the same {len(train.names)} names in another order: "
+            f"`{name}` is {train.names.index(name)} in the one and {other.names.index(name)} in the other",
             cause="Where a label is a place in the list of classes, the labels of the two splits mean other classes.",
             remedy="Keep one list of classes, and number all splits by it.",
             only_train=[],
@@ -58,7 +55,7 @@ class ClassesDifferBetweenSplits(Check):
             moved=len(moved),
         )
 
-    def _compare(self, root: str, train: Classes, other: Classes) -> Findings:
+    def _compare(self, train: Classes, other: Classes) -> Findings:
         one, two = ([name for name, _ in entry.counts] for entry in (train, other))
         common = [name for name in one if name in set(two)]
         moved = [name for name in common if sorted(one).index(name) != sorted(two).index(name)]
@@ -74,11 +71,11 @@ class ClassesDifferBetweenSplits(Check):
         if moved:
             name = moved[0]
             shift = (
-                f"; numbered in sorted order, `{shown(name)}` is {sorted(one).index(name)} in `{train.split}` and "
+                f"; numbered in sorted order, `{name}` is {sorted(one).index(name)} in `{train.split}` and "
                 f"{sorted(two).index(name)} in `{other.split}`"
             )
         yield self.finding(
-            f"`{shown(root)}`: the class folders of `{train.split}` and `{other.split}` differ: "
+            f"the class folders of `{train.split}` and `{other.split}` differ: "
             f"{' and '.join(part for part in parts if part)}{shift}",
             cause="Each split numbers its own folders.",
             remedy="Make the folders the same, or number the classes once from the training split.",

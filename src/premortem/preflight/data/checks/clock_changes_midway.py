@@ -1,13 +1,10 @@
 from collections.abc import Iterator
 from itertools import combinations, islice
 
-from premortem.amounts import minute
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import clocks, columns
-from premortem.preflight.data.tables import Table
 from premortem.preflight.data.times import Times
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, minute, whole_tables
 
 _MOST_PAIRS = 24  # of tables: the largest take a second each
 
@@ -34,39 +31,34 @@ class ClockChangesMidway(Check):
     that no other table follows; for times that are written with several zones; where other columns of the same two tables keep their lag.
     """
 
-    card = Card(
-        "PM720",
-        "clock-changes-midway",
-        "data-order",
-        Severity.WARNING,
-        explains=("columns-differ-between-files", "uninformative-labels"),
+    card = Card("PM720", "clock-changes-midway", "data-order", Severity.WARNING).explaining(
+        "columns-differ-between-files", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            named = set[str]()
-            timed = list(clocked(facts, root))
-            for table, column, times in timed:
-                if table.path in named:
-                    continue
-                found = clocks.zone_changes(times.head, times.step, columns.measured(table))
-                if found is not None:
-                    named.add(table.path)
-                    way = "back" if found.hours < 0 else "ahead"
-                    yield self.finding(
-                        f"`{shown(root.name)}`: at row {found.row:,} of `{shown(table.shown)}` ({minute(times.head[found.row])}) the clock in "
-                        f"`{shown(column)}` jumps {way} by {abs(found.hours):g} hours, and the day of `{shown(found.column)}` moves with it: the hours "
-                        f"before and behind correlate at {found.before:.2f} as they stand, and at {found.after:.2f} once the clock is put right",
-                        cause="The timestamps are of another time zone from there on (UTC and local time).",
-                        remedy="Bring all rows to one time zone before the hour is computed.",
-                        file=shown(table.path),
-                        column=column,
-                        row=found.row,
-                        hours=found.hours,
-                    )
-            yield from self._beside(facts, root, [each for each in timed if each[0].path not in named])
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        named = set[str]()
+        timed = list(clocked(facts, root))
+        for table, column, times in timed:
+            if table.path in named:
+                continue
+            found = clocks.zone_changes(times.head, times.step, columns.measured(table))
+            if found is not None:
+                named.add(table.path)
+                way = "back" if found.hours < 0 else "ahead"
+                yield self.finding(
+                    f"at row {found.row:,} of `{table.shown}` ({minute(times.head[found.row])}) the clock in "
+                    f"`{column}` jumps {way} by {abs(found.hours):g} hours, and the day of `{found.column}` moves with it: the hours "
+                    f"before and behind correlate at {found.before:.2f} as they stand, and at {found.after:.2f} once the clock is put right",
+                    cause="The timestamps are of another time zone from there on (UTC and local time).",
+                    remedy="Bring all rows to one time zone before the hour is computed.",
+                    file=table.path,
+                    column=column,
+                    row=found.row,
+                    hours=found.hours,
+                )
+        yield from self._beside(facts, [each for each in timed if each[0].path not in named])
 
-    def _beside(self, facts: DataFacts, root: Root, timed: list[tuple[Table, str, Times]]) -> Findings:
+    def _beside(self, facts: DataFacts, timed: list[tuple[Table, str, Times]]) -> Findings:
         pairs = (
             (one, two)
             for one, two in combinations(timed, 2)
@@ -90,19 +82,19 @@ class ClockChangesMidway(Check):
             table, column, _ = both[found.first is False]
             other = both[found.first is not False][0]
             named |= {table.path} if found.first is not None else {table.path, other.path}
-            jump = f"; there `{shown(column)}` of `{shown(table.shown)}` " + (
+            jump = f"; there `{column}` of `{table.shown}` " + (
                 f"leaves out {found.jump:g} hours" if found.jump > 0 else f"has {-found.jump:g} hours twice"
             )
             yield self.finding(
-                f"`{shown(root.name)}`: `{shown(found.column)}` of `{shown(both[0][0].shown)}` and `{shown(found.other)}` of `{shown(both[1][0].shown)}` go "
+                f"`{found.column}` of `{both[0][0].shown}` and `{found.other}` of `{both[1][0].shown}` go "
                 f"together best at a lag of {found.before:g} hours up to {minute(found.at)}, and of {found.behind:g} hours from there on (behind it they "
                 f"correlate at {found.alike:.2f}, and at the lag before it at {found.stands:.2f})"
                 + (jump if found.first is not None else ""),
                 cause="The timestamps of one of the two are of another time zone from there on (UTC and local time): joined by time, rows do not "
                 "belong together.",
                 remedy="Bring all rows to one time zone before the tables are joined.",
-                file=shown(table.path),
-                other=shown(other.path),
+                file=table.path,
+                other=other.path,
                 column=column,
                 hours=found.behind - found.before,
             )
@@ -111,7 +103,7 @@ class ClockChangesMidway(Check):
 def clocked(facts: DataFacts, root: Root) -> Iterator[tuple[Table, str, Times]]:
     """Tables with a row for each step of a clock, all rows of which are known; times with a zone of their own in each row are right as
     they are."""
-    for table in (t for t in root.tables if t.cells and "=" not in t.part):
+    for table in whole_tables(root):
         for column, times in table.times.items():
             if (
                 times.step

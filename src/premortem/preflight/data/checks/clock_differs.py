@@ -1,8 +1,5 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.times import length
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _TIMES = 1.5  # the step between two rows of the other: summer time and leap seconds change none by that
 
@@ -24,38 +21,33 @@ class ClockDiffers(Check):
     When the rows of a file are not a regular time apart, and when the code resamples.
     """
 
-    card = Card(
-        "PM648",
-        "clock-differs",
-        "data-scale",
-        Severity.WARNING,
-        explains=("columns-differ-between-files", "columns-differ-between-phases"),
+    card = Card("PM648", "clock-differs", "data-scale", Severity.WARNING).explaining(
+        "columns-differ-between-files", "columns-differ-between-phases"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         resampled = any("resampl" in name or "asfreq" in name for name in facts.names)
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                names = (shown(first.shown), shown(second.shown))
-                for column, times in second.times.items():
-                    known = first.times.get(column)
-                    if known is None or not facts.uses(second, column):
-                        continue
-                    if known.unit != times.unit:
-                        said = f"counts {known.unit or 'dates'} in `{names[0]}` and {times.unit or 'dates'} in `{names[1]}` (`{known.example}`, `{times.example}`)"
-                        cause = "Code that takes both for the same unit sees another hour and another day in one of them."
-                    elif steps_differ(known.step, times.step) and not resampled:
-                        said = f"goes in steps of {length(known.step)} in `{names[0]}` and of {length(times.step)} in `{names[1]}`"
-                        cause = "The same number of rows is another length of time in each of them."
-                    else:
-                        continue
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(column)}` {said}",
-                        cause=cause,
-                        remedy="Bring both files to one clock where they are made or read.",
-                        column=shown(column),
-                        files=list(names),
-                    )
+        for first, second in compared.splits(root.tables):
+            names = (first.shown, second.shown)
+            for column, times in second.times.items():
+                known = first.times.get(column)
+                if known is None or not facts.uses(second, column):
+                    continue
+                if known.unit != times.unit:
+                    said = f"counts {known.unit or 'dates'} in `{names[0]}` and {times.unit or 'dates'} in `{names[1]}` (`{known.example}`, `{times.example}`)"
+                    cause = "Code that takes both for the same unit sees another hour and another day in one of them."
+                elif steps_differ(known.step, times.step) and not resampled:
+                    said = f"goes in steps of {length(known.step)} in `{names[0]}` and of {length(times.step)} in `{names[1]}`"
+                    cause = "The same number of rows is another length of time in each of them."
+                else:
+                    continue
+                yield self.finding(
+                    f"`{column}` {said}",
+                    cause=cause,
+                    remedy="Bring both files to one clock where they are made or read.",
+                    column=column,
+                    files=list(names),
+                )
 
 
 def steps_differ(first: float, second: float) -> bool:

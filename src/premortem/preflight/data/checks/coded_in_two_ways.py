@@ -1,11 +1,9 @@
 from collections import Counter
 
 from premortem.amounts import is_number
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _SHARE = 0.05  # of the rows have each kind
 _PURE = 0.95  # of the rows of a group have one of them
@@ -29,33 +27,25 @@ class CodedInTwoWays(Check):
     more (2018Q4 beside 2018), and below five percent.
     """
 
-    card = Card(
-        "PM704",
-        "coded-in-two-ways",
-        "data-labels",
-        Severity.WARNING,
-        explains=(
-            "labels-follow-in-part",
-            "classes-differ-between-splits",
-        ),
+    card = Card("PM704", "coded-in-two-ways", "data-labels", Severity.WARNING).explaining(
+        "labels-follow-in-part", "classes-differ-between-splits"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                for column, cells in columns.words(table).items():
-                    if not facts.uses(table, column):
-                        continue
-                    counts = Counter(cell.strip() for cell in cells)
-                    how = floats(counts) or words_and_numbers(table, column, counts)
-                    if how:
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` is coded in two ways: {shown(how)}",
-                            cause="Rows from two sources have other codes for the same thing, and the script compares with one of them.",
-                            remedy="Bring all rows to one code where they are read.",
-                            file=shown(table.path),
-                            column=column,
-                        )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in whole_tables(root):
+            for column, cells in columns.words(table).items():
+                if not facts.uses(table, column):
+                    continue
+                counts = Counter(cell.strip() for cell in cells)
+                how = floats(counts) or words_and_numbers(table, column, counts)
+                if how:
+                    yield self.finding(
+                        f"`{column}` of `{table.shown}` is coded in two ways: {how}",
+                        cause="Rows from two sources have other codes for the same thing, and the script compares with one of them.",
+                        remedy="Bring all rows to one code where they are read.",
+                        file=table.path,
+                        column=column,
+                    )
 
 
 def floats(counts: Counter[str]) -> str:

@@ -1,7 +1,4 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _USED = frozenset({"indices", "codes", "read_dictionary", "dictionary_encode", "dictionary", "factorize"})
 
@@ -25,24 +22,21 @@ class CodesDifferBetweenSplits(Check):
 
     card = Card("PM645", "codes-differ-between-splits", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         if not {part for name in facts.names for part in name.split(".")} & _USED:
             return
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                for column, words in second.codes.items():
-                    known = first.codes.get(column, ())
-                    moved = [
-                        word for at, word in enumerate(words) if word in known and known.index(word) != at
-                    ]
-                    if moved and facts.uses(second, column):
-                        word = moved[0]
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(word)}` of `{shown(column)}` is number {known.index(word)} in "
-                            f"`{shown(first.shown)}` and number {words.index(word)} in `{shown(second.shown)}`; {len(moved)} of {len(words)} "
-                            "words have another number",
-                            cause="Each file has its own list of words, and the script takes the numbers.",
-                            remedy="Take the words, and number them once from one list.",
-                            column=shown(column),
-                            words=moved[:20],
-                        )
+        for first, second in compared.splits(root.tables):
+            for column, words in second.codes.items():
+                known = first.codes.get(column, ())
+                moved = [word for at, word in enumerate(words) if word in known and known.index(word) != at]
+                if moved and facts.uses(second, column):
+                    word = moved[0]
+                    yield self.finding(
+                        f"`{word}` of `{column}` is number {known.index(word)} in "
+                        f"`{first.shown}` and number {words.index(word)} in `{second.shown}`; {len(moved)} of {len(words)} "
+                        "words have another number",
+                        cause="Each file has its own list of words, and the script takes the numbers.",
+                        remedy="Take the words, and number them once from one list.",
+                        column=column,
+                        words=moved[:20],
+                    )

@@ -1,8 +1,5 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.tables import Table, is_id
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 from premortem.profile.facts import Unrelated
 from premortem.profile.joint import is_as_far, unrelated
 from premortem.profile.wording import unrelated as said
@@ -26,39 +23,30 @@ class ColumnOfOtherRows(Check):
     Where the rows were divided by groups (patients, states) or at a time, when some groups or stretches of one file differ as much.
     """
 
-    card = Card(
-        "PM627",
-        "column-of-other-rows",
-        "data-order",
-        Severity.WARNING,
-        explains=("column-belongs-to-other-rows", "train-and-val-on-different-scales"),
+    card = Card("PM627", "column-of-other-rows", "data-order", Severity.WARNING).explaining(
+        "column-belongs-to-other-rows", "train-and-val-on-different-scales"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                if first.profile.kind != "table":
-                    continue
-                found = unrelated(first.sample, second.sample)
-                if found is None or not facts.uses(first, found.column) or not facts.uses(first, found.other):
-                    continue
-                if (
-                    is_id(found.column, None)
-                    or is_id(found.other, None)
-                    or is_of_groups(first, second, found)
-                ):
-                    continue
-                yield self.finding(
-                    f"`{shown(root.name)}`: {said(found, f'`{shown(first.shown)}`', f'`{shown(second.shown)}`')}",
-                    cause="In one of the files this column belongs to other rows (misaligned), has another sign, or was filled from the "
-                    "target (a leak).",
-                    remedy="Join by a key and not by position, and compare in both files how the column goes with the target.",
-                    file=shown(second.path),
-                    column=found.column,
-                    other=found.other,
-                    first=found.first,
-                    second=found.second,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits(root.tables):
+            if first.profile.kind != "table":
+                continue
+            found = unrelated(first.sample, second.sample)
+            if found is None or not facts.uses(first, found.column) or not facts.uses(first, found.other):
+                continue
+            if is_id(found.column, None) or is_id(found.other, None) or is_of_groups(first, second, found):
+                continue
+            yield self.finding(
+                f"{said(found, f'`{first.shown}`', f'`{second.shown}`')}",
+                cause="In one of the files this column belongs to other rows (misaligned), has another sign, or was filled from the "
+                "target (a leak).",
+                remedy="Join by a key and not by position, and compare in both files how the column goes with the target.",
+                file=second.path,
+                column=found.column,
+                other=found.other,
+                first=found.first,
+                second=found.second,
+            )
 
 
 def is_of_groups(first: Table, second: Table, found: Unrelated) -> bool:

@@ -1,11 +1,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, telling
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 
 class ColumnTellsTheLabel(Check):
@@ -27,39 +25,34 @@ class ColumnTellsTheLabel(Check):
     found is no more than a note.
     """
 
-    card = Card(
-        "PM721",
-        "column-tells-the-label",
-        "data-labels",
-        Severity.WARNING,
-        explains=("column-gives-target-away",),
+    card = Card("PM721", "column-tells-the-label", "data-labels", Severity.WARNING).explaining(
+        "column-gives-target-away"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[tuple[str, str]] = set()
-            for table in (t for t in root.tables if t.cells and "=" not in t.part and facts.reads(t.path)):
-                for label, wanted, proven in targets(table, facts):
-                    used = {
-                        name: values
-                        for name, values in columns.measured(table).items()
-                        if name != label and facts.uses(table, name)
-                    }
-                    found = telling.teller(used, wanted)
-                    if found is None or (found.column, label) in seen:
-                        continue
-                    seen.add((found.column, label))
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(found.column)}` of `{shown(table.shown)}` tells `{shown(label)}` by itself: a limit at {found.cut:g} "
-                        f"gets {found.alone:.0%} of both classes right, and all other columns together {found.others:.0%}",
-                        cause="The values form two heaps that are the classes, which no other column knows of: the column probably holds what followed "
-                        "from the label (a leak of the target).",
-                        remedy="Ask when this column is filled; train once without it.",
-                        severity=Severity.WARNING if proven else Severity.INFO,
-                        file=shown(table.path),
-                        column=found.column,
-                        target=label,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[tuple[str, str]] = set()
+        for table in (t for t in whole_tables(root) if facts.reads(t.path)):
+            for label, wanted, proven in targets(table, facts):
+                used = {
+                    name: values
+                    for name, values in columns.measured(table).items()
+                    if name != label and facts.uses(table, name)
+                }
+                found = telling.teller(used, wanted)
+                if found is None or (found.column, label) in seen:
+                    continue
+                seen.add((found.column, label))
+                yield self.finding(
+                    f"`{found.column}` of `{table.shown}` tells `{label}` by itself: a limit at {found.cut:g} "
+                    f"gets {found.alone:.0%} of both classes right, and all other columns together {found.others:.0%}",
+                    cause="The values form two heaps that are the classes, which no other column knows of: the column probably holds what followed "
+                    "from the label (a leak of the target).",
+                    remedy="Ask when this column is filled; train once without it.",
+                    severity=Severity.WARNING if proven else Severity.INFO,
+                    file=table.path,
+                    column=found.column,
+                    target=label,
+                )
 
 
 def targets(table: Table, facts: DataFacts) -> Iterator[tuple[str, Any, bool]]:

@@ -4,13 +4,9 @@ from itertools import groupby
 from math import log
 from typing import Any
 
-from premortem.amounts import some
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, compared, some
+from premortem.preflight.unit import Card, Finding, Findings, Severity
 from premortem.profile.alone import column_of
 from premortem.profile.between import WITHIN, along, is_sorted_by, shifts
 from premortem.profile.facts import Shift
@@ -46,44 +42,35 @@ class ColumnsDifferBetweenFiles(Check):
     where the other file goes on where the training rows end.
     """
 
-    card = Card(
-        "PM675",
-        "columns-differ-between-files",
-        "data-scale",
-        Severity.WARNING,
-        explains=(
-            "labels-follow-in-part",
-            "columns-differ-between-phases",
-            "train-and-eval-inputs-differ",
-            "column-of-other-rows",
-        ),
+    card = Card("PM675", "columns-differ-between-files", "data-scale", Severity.WARNING).explaining(
+        "labels-follow-in-part",
+        "columns-differ-between-phases",
+        "train-and-eval-inputs-differ",
+        "column-of-other-rows",
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[str] = set()
-            yield from self._groups(facts, root, seen)
-            for first, second in compared.splits(root.tables):
-                if first.path in seen:
-                    continue
-                found = [s for s in shifts(first.profile, second.profile) if not goes_over(first, second, s)]
-                if not found and first.profile.kind == "table":
-                    lone = between_splits(first.sample, second.sample)
-                    found = [lone] if lone and not is_of_groups(first, second, lone) else []
-                found = [
-                    s
-                    for s in found
-                    if self._counts(facts, second, s)
-                    and not is_a_stretch(first, second, s)
-                    and not divides(first, second, s.column)
-                ]
-                if found:
-                    seen |= {first.path, second.path}
-                    yield self._say(
-                        root, second, f"`{shown(first.shown)}`", f"`{shown(second.shown)}`", found
-                    )
-            yield from self._odd_files(facts, root, seen)
-            yield from self._halves(facts, root, seen)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[str] = set()
+        yield from self._groups(facts, root, seen)
+        for first, second in compared.splits(root.tables):
+            if first.path in seen:
+                continue
+            found = [s for s in shifts(first.profile, second.profile) if not goes_over(first, second, s)]
+            if not found and first.profile.kind == "table":
+                lone = between_splits(first.sample, second.sample)
+                found = [lone] if lone and not is_of_groups(first, second, lone) else []
+            found = [
+                s
+                for s in found
+                if self._counts(facts, second, s)
+                and not is_a_stretch(first, second, s)
+                and not divides(first, second, s.column)
+            ]
+            if found:
+                seen |= {first.path, second.path}
+                yield self._say(second, f"`{first.shown}`", f"`{second.shown}`", found)
+        yield from self._odd_files(facts, root, seen)
+        yield from self._halves(facts, root, seen)
 
     def _odd_files(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         def differ(first: Table, second: Table) -> list[Shift]:
@@ -93,9 +80,7 @@ class ColumnsDifferBetweenFiles(Check):
         for table, found, number in compared.shards(root.tables, differ):
             if table.path not in seen:
                 seen.add(table.path)
-                yield self._say(
-                    root, table, f"the {number} files beside it", f"`{shown(table.shown)}`", found
-                )
+                yield self._say(table, f"the {number} files beside it", f"`{table.shown}`", found)
 
     def _groups(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         """Half of the stations in Celsius, and half in Fahrenheit."""
@@ -107,10 +92,8 @@ class ColumnsDifferBetweenFiles(Check):
             table = same[few[0]]
             if self._counts(facts, table, found_one):
                 seen |= {compared.numberless(table.path), *(each.path for each in same)}
-                odd = [shown(same[at].shown) for at in few]
-                yield self._say(
-                    root, table, f"the {len(same) - len(few)} files beside it", some(odd), [found_one]
-                )
+                odd = [same[at].shown for at in few]
+                yield self._say(table, f"the {len(same) - len(few)} files beside it", some(odd), [found_one])
 
     def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Findings:
         for table in root.tables:
@@ -119,20 +102,20 @@ class ColumnsDifferBetweenFiles(Check):
             found = [s for s in along(table.sample, "table") if self._counts(facts, table, s)]
             if found:
                 seen.add(table.path)
-                where = f"of `{shown(table.shown)}`"
-                yield self._say(root, table, f"the first half {where}", f"the second half {where}", found)
+                where = f"of `{table.shown}`"
+                yield self._say(table, f"the first half {where}", f"the second half {where}", found)
 
     def _counts(self, facts: DataFacts, table: Table, found: Shift) -> bool:
         return facts.uses(table, found.column) and compared.reportable(table, found)
 
-    def _say(self, root: Root, table: Table, first: str, second: str, found: list[Shift]) -> Finding:
+    def _say(self, table: Table, first: str, second: str, found: list[Shift]) -> Finding:
         names = [each.column for each in found]
         also = f"; also {some(names[1:])} of {len(table.profile.columns)} columns" if len(names) > 1 else ""
         return self.finding(
-            f"`{shown(root.name)}`: {shift(found[0], first, second)}{also}",
+            f"{shift(found[0], first, second)}{also}",
             cause="The same column does not mean the same in both: other units, another order, or nothing at all.",
             remedy="Select columns by name, convert units where the file is read, or make the odd file again.",
-            file=shown(table.path),
+            file=table.path,
             columns=names[:20],
             how=found[0].how,
             first=found[0].first,

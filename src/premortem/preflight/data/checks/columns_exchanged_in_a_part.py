@@ -1,8 +1,6 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, laws
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, share, whole_tables
 
 
 class ColumnsExchangedInAPart(Check):
@@ -22,25 +20,20 @@ class ColumnsExchangedInAPart(Check):
     they are put back.
     """
 
-    card = Card(
-        "PM702",
-        "columns-exchanged-in-a-part",
-        "data-order",
-        Severity.WARNING,
-        explains=("labels-follow-in-part",),
+    card = Card("PM702", "columns-exchanged-in-a-part", "data-order", Severity.WARNING).explaining(
+        "labels-follow-in-part"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                made = {n: v for n, v in columns.measured(table).items() if facts.uses(table, n)}
-                for found in laws.exchanged(made):
-                    yield self.finding(
-                        f"`{shown(root.name)}`: in {found.rows:,} of {found.of:,} rows of `{shown(table.shown)}` ({share(found.rows, found.of)}), "
-                        f"`{shown(found.first)}` and `{shown(found.second)}` stand in each other's place; put back, they lie where the others do",
-                        cause="A part of the rows comes from a source that has the columns in another order.",
-                        remedy="Put them back where the rows are read.",
-                        file=shown(table.path),
-                        columns=[found.first, found.second],
-                        rows=found.rows,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in whole_tables(root):
+            made = {n: v for n, v in columns.measured(table).items() if facts.uses(table, n)}
+            for found in laws.exchanged(made):
+                yield self.finding(
+                    f"in {found.rows:,} of {found.of:,} rows of `{table.shown}` ({share(found.rows, found.of)}), "
+                    f"`{found.first}` and `{found.second}` stand in each other's place; put back, they lie where the others do",
+                    cause="A part of the rows comes from a source that has the columns in another order.",
+                    remedy="Put them back where the rows are read.",
+                    file=table.path,
+                    columns=[found.first, found.second],
+                    rows=found.rows,
+                )

@@ -1,7 +1,5 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, compared, whole_tables
 
 
 class ColumnsInAnotherOrder(Check):
@@ -21,15 +19,11 @@ class ColumnsInAnotherOrder(Check):
     (`csv.DictReader`, `frame[names]`). Where it names the columns that have moved, or puts frames together by their names.
     """
 
-    card = Card(
-        "PM735",
-        "columns-in-another-order",
-        "data-order",
-        Severity.WARNING,
-        explains=("columns-differ-between-phases", "columns-differ-between-files"),
+    card = Card("PM735", "columns-in-another-order", "data-order", Severity.WARNING).explaining(
+        "columns-differ-between-phases", "columns-differ-between-files"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         aligned = {word.rpartition(".")[2] for word in facts.names} & {
             "concat",
             "columns",
@@ -38,18 +32,17 @@ class ColumnsInAnotherOrder(Check):
         }
         if not facts.by_place or aligned:
             return
-        for root in facts.roots:
-            for first, second in compared.splits([t for t in root.tables if t.cells and "=" not in t.part]):
-                one, two = list(first.cells), list(second.cells)
-                moved = [name for name, other in zip(one, two, strict=False) if name != other]
-                if not (facts.reads(first.path) and facts.reads(second.path)):
-                    continue
-                if set(one) == set(two) and moved and not set(moved) & facts.words:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(first.shown)}` and `{shown(second.shown)}` have the same columns in another order: column {one.index(moved[0])} is "
-                        f"`{shown(moved[0])}` in the one and `{shown(two[one.index(moved[0])])}` in the other, and the script names neither",
-                        cause="The script reads columns by place, so the same input is another quantity in the two splits.",
-                        remedy="Choose the columns by name, in one order for both files.",
-                        files=[shown(first.shown), shown(second.shown)],
-                        columns=moved,
-                    )
+        for first, second in compared.splits(whole_tables(root)):
+            one, two = list(first.cells), list(second.cells)
+            moved = [name for name, other in zip(one, two, strict=False) if name != other]
+            if not (facts.reads(first.path) and facts.reads(second.path)):
+                continue
+            if set(one) == set(two) and moved and not set(moved) & facts.words:
+                yield self.finding(
+                    f"`{first.shown}` and `{second.shown}` have the same columns in another order: column {one.index(moved[0])} is "
+                    f"`{moved[0]}` in the one and `{two[one.index(moved[0])]}` in the other, and the script names neither",
+                    cause="The script reads columns by place, so the same input is another quantity in the two splits.",
+                    remedy="Choose the columns by name, in one order for both files.",
+                    files=[first.shown, second.shown],
+                    columns=moved,
+                )

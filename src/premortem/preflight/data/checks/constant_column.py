@@ -1,10 +1,6 @@
 import re
 
-from premortem.amounts import some
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table, some
 from premortem.profile.alone import constants
 from premortem.profile.wording import amount
 
@@ -29,32 +25,27 @@ class ConstantColumn(Check):
     in the cells of another column, as the year does in the dates of one year.
     """
 
-    card = Card(
-        "PM679",
-        "constant-column",
-        "data-scale",
-        Severity.WARNING,
-        explains=("column-is-one-number", "columns-differ-between-phases"),
+    card = Card("PM679", "constant-column", "data-scale", Severity.WARNING).explaining(
+        "column-is-one-number", "columns-differ-between-phases"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.split in {"", "train"} and "=" not in t.part):
-                found = [
-                    c
-                    for c in constants(table.profile)
-                    if facts.uses(table, c.name) and not _describes(table, c.name, amount(c.low))
-                ]
-                if found:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {some([c.name for c in found])} {'is' if len(found) == 1 else 'are'} "
-                        f"{amount(found[0].low)} in all {table.rows:,} rows of `{shown(table.shown)}`: a constant column",
-                        cause="A feature has a single value, while the columns beside it vary.",
-                        remedy="Look at the column where the file is made: a join that failed, a sensor that stands still.",
-                        file=shown(table.path),
-                        columns=[c.name for c in found][:20],
-                        value=found[0].low,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in (t for t in root.tables if t.split in {"", "train"} and "=" not in t.part):
+            found = [
+                c
+                for c in constants(table.profile)
+                if facts.uses(table, c.name) and not _describes(table, c.name, amount(c.low))
+            ]
+            if found:
+                yield self.finding(
+                    f"{some([c.name for c in found])} {'is' if len(found) == 1 else 'are'} "
+                    f"{amount(found[0].low)} in all {table.rows:,} rows of `{table.shown}`: a constant column",
+                    cause="A feature has a single value, while the columns beside it vary.",
+                    remedy="Look at the column where the file is made: a join that failed, a sensor that stands still.",
+                    file=table.path,
+                    columns=[c.name for c in found][:20],
+                    value=found[0].low,
+                )
 
 
 def _describes(table: Table, column: str, number: str) -> bool:

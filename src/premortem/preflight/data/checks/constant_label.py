@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of
 
 _FEWEST = 50  # rows: fewer are a list of cases rather than a set to train on
 
@@ -23,21 +21,20 @@ class ConstantLabel(Check):
 
     card = Card("PM672", "constant-label", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            looks = [look for group in root.groups for look in group.looks if look.labels]
-            # A table for each class: constant by nature. Varied labels elsewhere: trained on the normal ones only.
-            if len(looks) > 4 or any(len(look.labels) > 1 for look in looks):
-                continue
-            for look in looks:
-                value, number = look.labels[0]
-                # Empty labels are a test set's; zeros in it are a place to write answers to.
-                answers = "submission" in look.path.lower() or "test" in look.path.lower()
-                if len(look.labels) == 1 and number >= _FEWEST and value and not answers:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: all {number:,} rows of `{shown(look.path)}` have the label `{shown(value)}`",
-                        cause="The column was filled with a default, or only one class was taken along.",
-                        remedy="Make the table again, and count its labels.",
-                        label=value,
-                        rows=number,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        looks = [look for look in looks_of(root) if look.labels]
+        # A table for each class: constant by nature. Varied labels elsewhere: trained on the normal ones only.
+        if len(looks) > 4 or any(len(look.labels) > 1 for look in looks):
+            return
+        for look in looks:
+            value, number = look.labels[0]
+            # Empty labels are a test set's; zeros in it are a place to write answers to.
+            answers = "submission" in look.path.lower() or "test" in look.path.lower()
+            if len(look.labels) == 1 and number >= _FEWEST and value and not answers:
+                yield self.finding(
+                    f"all {number:,} rows of `{look.path}` have the label `{value}`",
+                    cause="The column was filled with a default, or only one class was taken along.",
+                    remedy="Make the table again, and count its labels.",
+                    label=value,
+                    rows=number,
+                )

@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _MULTI = 0.2  # of the files: then one picture is meant to have several classes
 
@@ -20,17 +18,16 @@ class CopiesContradict(Check):
 
     card = Card("PM666", "copies-contradict", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            pairs = root.copies.contradicting if root.copies else ()
-            if not root.copies or not pairs:
-                continue
-            first, second = pairs[0]
-            yield self.finding(
-                f"`{shown(root.name)}`: {len(pairs):,} {'picture lies' if len(pairs) == 1 else 'pictures lie'} in two class "
-                f"folders: `{shown(first)}` is `{shown(second)}`",
-                cause="One of the two labels is wrong.",
-                remedy="Keep the one with the right label.",
-                severity=Severity.INFO if len(pairs) > _MULTI * root.copies.of else Severity.WARNING,
-                pairs=[[shown(a), shown(b)] for a, b in pairs[:50]],
-            )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        pairs = root.copies.contradicting if root.copies else ()
+        if not root.copies or not pairs:
+            return
+        first, second = pairs[0]
+        yield self.finding(
+            f"{len(pairs):,} {'picture lies' if len(pairs) == 1 else 'pictures lie'} in two class "
+            f"folders: `{first}` is `{second}`",
+            cause="One of the two labels is wrong.",
+            remedy="Keep the one with the right label.",
+            severity=Severity.INFO if len(pairs) > _MULTI * root.copies.of else Severity.WARNING,
+            pairs=[[a, b] for a, b in pairs[:50]],
+        )

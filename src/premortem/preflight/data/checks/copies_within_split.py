@@ -1,7 +1,4 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 
 class CopiesWithinSplit(Check):
@@ -20,17 +17,16 @@ class CopiesWithinSplit(Check):
 
     card = Card("PM665", "copies-within-split", "data-order", Severity.INFO)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            copies = root.copies
-            if copies is None or len(copies.contradicting) == copies.count:
-                continue
-            first, second = copies.examples[0]
-            yield self.finding(
-                f"`{shown(root.name)}`: {copies.count:,} of {copies.of:,} files that were compared ({share(copies.count, copies.of)}) are copies "
-                f"of another in the same split: `{shown(second)}` is `{shown(first)}`",
-                cause="They were copied, or come from two sources.",
-                remedy="Remove the copies before you split, unless they are meant to weigh more.",
-                copies=copies.count,
-                examples=[[shown(a), shown(b)] for a, b in copies.examples],
-            )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        copies = root.copies
+        if copies is None or len(copies.contradicting) == copies.count:
+            return
+        first, second = copies.examples[0]
+        yield self.finding(
+            f"{copies.count:,} of {copies.of:,} files that were compared ({share(copies.count, copies.of)}) are copies "
+            f"of another in the same split: `{second}` is `{first}`",
+            cause="They were copied, or come from two sources.",
+            remedy="Remove the copies before you split, unless they are meant to weigh more.",
+            copies=copies.count,
+            examples=[[a, b] for a, b in copies.examples],
+        )

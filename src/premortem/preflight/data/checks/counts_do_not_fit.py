@@ -1,7 +1,5 @@
 from premortem.preflight.data import names
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _NEAR = 0.1  # of the rows: nearly as many, so that one is meant for the other
 _FEWEST = 20
@@ -23,28 +21,21 @@ class CountsDoNotFit(Check):
     When lengths differ by more than a tenth, and when another file fits.
     """
 
-    card = Card(
-        "PM707",
-        "counts-do-not-fit",
-        "data-order",
-        Severity.WARNING,
-        explains=("uninformative-labels", "labels-follow-in-part"),
+    card = Card("PM707", "counts-do-not-fit", "data-order", Severity.WARNING).explaining(
+        "uninformative-labels", "labels-follow-in-part"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            if root.uneven_arrays:
-                one, first, two, second = root.uneven_arrays[0]
-                also = (
-                    f"; so do {len(root.uneven_arrays) - 1} more pairs" if len(root.uneven_arrays) > 1 else ""
-                )
-                yield self.finding(
-                    f"`{shown(root.name)}`: `{shown(one)}` has {first:,} rows and `{shown(two)}`, which belongs to it, {second:,}{also}; all other pairs agree",
-                    cause="Put together, all rows behind the difference belong to another row.",
-                    remedy="Make both files in one go, and stop when they differ in length.",
-                    file=shown(one),
-                )
-            yield from self._lists(facts, root)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        if root.uneven_arrays:
+            one, first, two, second = root.uneven_arrays[0]
+            also = f"; so do {len(root.uneven_arrays) - 1} more pairs" if len(root.uneven_arrays) > 1 else ""
+            yield self.finding(
+                f"`{one}` has {first:,} rows and `{two}`, which belongs to it, {second:,}{also}; all other pairs agree",
+                cause="Put together, all rows behind the difference belong to another row.",
+                remedy="Make both files in one go, and stop when they differ in length.",
+                file=one,
+            )
+        yield from self._lists(facts, root)
 
     def _lists(self, facts: DataFacts, root: Root) -> Findings:
         arrays = {
@@ -59,9 +50,9 @@ class CountsDoNotFit(Check):
             if len(near) == 1:
                 path, rows = near[0]
                 yield self.finding(
-                    f"`{shown(root.name)}`: `{shown(given.shown)}` has {number:,} entries and `{shown(path)}` {rows:,} rows",
+                    f"`{given.shown}` has {number:,} entries and `{path}` {rows:,} rows",
                     cause="A list that names the rows of an array is as long as it: behind the first entry that is missing, each name has the row of "
                     "another.",
                     remedy="Make both in one go, and stop when they differ in length.",
-                    file=shown(given.path),
+                    file=given.path,
                 )

@@ -1,13 +1,10 @@
 import re
 from typing import Any
 
-from premortem.amounts import share
 from premortem.preflight.data.checks.another_unit_in_a_part import alike
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, share, whole_tables
 
 _MANY = 0.25  # of the rows at one end, where nothing else says that it is one
 _SOME = 0.05  # ... where another file goes beyond it
@@ -44,45 +41,44 @@ class CutAtACeiling(Check):
 
     card = Card("PM706", "cut-at-a-ceiling", "data-scale", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[str] = set()
-            for first, second in alike(root.tables):
-                one, two = columns.measured(first), columns.measured(second)
-                for name in [n for n in one if n in two and facts.uses(second, n)]:
-                    for table, here, other, there in ((first, one, second, two), (second, two, first, one)):
-                        found = end(here[name], _SOME)
-                        if found is None or name in seen:
-                            continue
-                        value, number, of, high = found
-                        beyond = int((there[name] > value).sum() if high else (there[name] < value).sum())
-                        if beyond >= _SOME * len(there[name]):
-                            seen.add(name)
-                            yield self.finding(
-                                f"`{shown(root.name)}`: `{shown(name)}` of `{shown(table.shown)}` ends at {value:g}, where {number:,} of {of:,} rows lie "
-                                f"({share(number, of)}); in `{shown(other.shown)}` {beyond:,} rows go beyond it",
-                                cause="The values of one file were cut: a meter at the end of its range, or a type that holds no larger number.",
-                                remedy="Ask for the uncut column, or mark these rows.",
-                                file=shown(table.path),
-                                column=name,
-                                value=value,
-                            )
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                for name, values in columns.measured(table).items():
-                    found = end(values, _MANY) if facts.uses(table, name) and name not in seen else None
-                    if found is not None and not is_noted(table, name, values == found[0]):
-                        value, number, of, _ = found
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[str] = set()
+        for first, second in alike(root.tables):
+            one, two = columns.measured(first), columns.measured(second)
+            for name in [n for n in one if n in two and facts.uses(second, n)]:
+                for table, here, other, there in ((first, one, second, two), (second, two, first, one)):
+                    found = end(here[name], _SOME)
+                    if found is None or name in seen:
+                        continue
+                    value, number, of, high = found
+                    beyond = int((there[name] > value).sum() if high else (there[name] < value).sum())
+                    if beyond >= _SOME * len(there[name]):
                         seen.add(name)
                         yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(name)}` of `{shown(table.shown)}` ends at {value:g}, where {number:,} of {of:,} rows lie "
-                            f"({share(number, of)}), and the values before it come one by one",
-                            cause="All that lies beyond was set to this value.",
+                            f"`{name}` of `{table.shown}` ends at {value:g}, where {number:,} of {of:,} rows lie "
+                            f"({share(number, of)}); in `{other.shown}` {beyond:,} rows go beyond it",
+                            cause="The values of one file were cut: a meter at the end of its range, or a type that holds no larger number.",
                             remedy="Ask for the uncut column, or mark these rows.",
-                            severity=Severity.WARNING if is_chosen(value) else Severity.INFO,
-                            file=shown(table.path),
+                            file=table.path,
                             column=name,
                             value=value,
                         )
+        for table in whole_tables(root):
+            for name, values in columns.measured(table).items():
+                found = end(values, _MANY) if facts.uses(table, name) and name not in seen else None
+                if found is not None and not is_noted(table, name, values == found[0]):
+                    value, number, of, _ = found
+                    seen.add(name)
+                    yield self.finding(
+                        f"`{name}` of `{table.shown}` ends at {value:g}, where {number:,} of {of:,} rows lie "
+                        f"({share(number, of)}), and the values before it come one by one",
+                        cause="All that lies beyond was set to this value.",
+                        remedy="Ask for the uncut column, or mark these rows.",
+                        severity=Severity.WARNING if is_chosen(value) else Severity.INFO,
+                        file=table.path,
+                        column=name,
+                        value=value,
+                    )
 
 
 def is_noted(table: Table, name: str, at_the_end: Any) -> bool:

@@ -1,7 +1,4 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Severity, count
 
 
 class DamagedSamples(Check):
@@ -28,14 +25,14 @@ class DamagedSamples(Check):
             trouble = [t for t in root.trouble if root.samples or t.path.endswith(".jsonl")]
             if not trouble:
                 continue
-            listed = "; ".join(f"`{shown(each.path)}`: {each.why}" for each in trouble[:3])
+            listed = "; ".join(f"`{each.path}`: {each.why}" for each in trouble[:3])
             more = f"; and {len(trouble) - 3:,} more" if len(trouble) > 3 else ""
             number = len({each.path for each in trouble})
             yield self.finding(
-                f"{count(number, 'entry', 'entries')} in `{shown(root.name)}` cannot be read: {listed}{more}",
+                f"{count(number, 'entry', 'entries')} in `{root.name}` cannot be read: {listed}{more}",
                 cause="What should be a sample is not whole on the disk.",
                 remedy="Fetch these files again, or take them out together with what belongs to them.",
                 severity=Severity.ERROR if 2 * number > root.samples > 0 else Severity.WARNING,
-                files=[[shown(each.path), each.why] for each in trouble[:50]],
+                files=[[each.path, each.why] for each in trouble[:50]],
                 count=number,
             )

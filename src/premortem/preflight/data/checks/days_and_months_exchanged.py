@@ -1,8 +1,7 @@
 from itertools import pairwise
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, whole_tables
 
 _RISING = 0.995  # of the rows, once days and months have changed places
 _FEWEST = 50  # rows that are exchanged
@@ -27,26 +26,25 @@ class DaysAndMonthsExchanged(Check):
 
     card = Card("PM712", "days-and-months-exchanged", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                for column in table.times:
-                    cells = table.cells[column]
-                    put_back = [exchanged(cell) for cell in cells]
-                    moved = sum(a != b for a, b in zip(cells, put_back, strict=True))
-                    if moved < _FEWEST or not facts.uses(table, column) or rising(list(cells)) >= _RISING:
-                        continue
-                    if rising(put_back) >= _RISING:
-                        example = next((a, b) for a, b in zip(cells, put_back, strict=True) if a != b)
-                        yield self.finding(
-                            f"`{shown(root.name)}`: in {moved:,} rows of `{shown(table.shown)}` day and month of `{shown(column)}` are exchanged (`{shown(example[0])}` "
-                            f"for `{shown(example[1])}`): put back, the rows are in the order of their times",
-                            cause="A program took days up to the twelfth for months.",
-                            remedy="Read dates with their format, and never by guessing.",
-                            file=shown(table.path),
-                            column=column,
-                            rows=moved,
-                        )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in whole_tables(root):
+            for column in table.times:
+                cells = table.cells[column]
+                put_back = [exchanged(cell) for cell in cells]
+                moved = sum(a != b for a, b in zip(cells, put_back, strict=True))
+                if moved < _FEWEST or not facts.uses(table, column) or rising(list(cells)) >= _RISING:
+                    continue
+                if rising(put_back) >= _RISING:
+                    example = next((a, b) for a, b in zip(cells, put_back, strict=True) if a != b)
+                    yield self.finding(
+                        f"in {moved:,} rows of `{table.shown}` day and month of `{column}` are exchanged (`{example[0]}` "
+                        f"for `{example[1]}`): put back, the rows are in the order of their times",
+                        cause="A program took days up to the twelfth for months.",
+                        remedy="Read dates with their format, and never by guessing.",
+                        file=table.path,
+                        column=column,
+                        rows=moved,
+                    )
 
 
 def exchanged(cell: str) -> str:

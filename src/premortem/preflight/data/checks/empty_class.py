@@ -1,7 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class EmptyClass(Check):
@@ -20,17 +17,16 @@ class EmptyClass(Check):
 
     card = Card("PM667", "empty-class", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for classes in root.classes:
-                empty = [name for name, number in classes.counts if not number]
-                if not empty:
-                    continue
-                where = f" of `{classes.split}`" if classes.split else ""
-                yield self.finding(
-                    f"`{shown(root.name)}`: {len(empty)} of {len(classes.counts)} class folders{where} "
-                    f"{'is' if len(empty) == 1 else 'are'} empty: {some(empty)}",
-                    cause="The samples of that class were not copied, or went elsewhere.",
-                    remedy="Fill the folder, or remove it in every split.",
-                    classes=empty[:50],
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for classes in root.classes:
+            empty = [name for name, number in classes.counts if not number]
+            if not empty:
+                continue
+            where = f" of `{classes.split}`" if classes.split else ""
+            yield self.finding(
+                f"{len(empty)} of {len(classes.counts)} class folders{where} "
+                f"{'is' if len(empty) == 1 else 'are'} empty: {some(empty)}",
+                cause="The samples of that class were not copied, or went elsewhere.",
+                remedy="Fill the folder, or remove it in every split.",
+                classes=empty[:50],
+            )

@@ -1,22 +1,9 @@
 from pathlib import PurePath
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _OTHER = ("not UTF-8", "UTF-16")
-_NAMED = (
-    "latin",
-    "iso-8859",
-    "iso8859",
-    "cp125",
-    "cp437",
-    "windows-12",
-    "utf-16",
-    "utf_16",
-    "chardet",
-    "charset",
-)
+_NAMED = tuple("latin iso-8859 iso8859 cp125 cp437 windows-12 utf-16 utf_16 chardet charset".split())
 
 
 class EncodingsDiffer(Check):
@@ -36,28 +23,27 @@ class EncodingsDiffer(Check):
     When all files with that ending are in one encoding or plain ASCII, and when the script names another encoding.
     """
 
-    card = Card(
-        "PM642", "encodings-differ", "data-scale", Severity.WARNING, explains=("text-in-another-encoding",)
+    card = Card("PM642", "encodings-differ", "data-scale", Severity.WARNING).explaining(
+        "text-in-another-encoding"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         if any(word.lower().startswith(_NAMED) for word in facts.names):
             return
-        for root in facts.roots:
-            for odd in (file for file in root.described if file.encoding in _OTHER):
-                ending = PurePath(odd.path).suffix
-                others = [
-                    f
-                    for f in root.described
-                    if f.encoding.startswith("UTF-8") and PurePath(f.path).suffix == ending
-                ]
-                if others:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(odd.path)}` is {odd.encoding} (line {odd.line}), and `{shown(others[0].path)}` is "
-                        f"{others[0].encoding}",
-                        cause="The same code reads both: letters with accents are other letters, or none, in one of them.",
-                        remedy=f"Convert `{shown(odd.path)}` to UTF-8 (`iconv -f latin1 -t utf-8`).",
-                        file=shown(odd.path),
-                        encoding=odd.encoding,
-                        line=odd.line,
-                    )
+        for odd in (file for file in root.described if file.encoding in _OTHER):
+            ending = PurePath(odd.path).suffix
+            others = [
+                f
+                for f in root.described
+                if f.encoding.startswith("UTF-8") and PurePath(f.path).suffix == ending
+            ]
+            if others:
+                yield self.finding(
+                    f"`{odd.path}` is {odd.encoding} (line {odd.line}), and `{others[0].path}` is "
+                    f"{others[0].encoding}",
+                    cause="The same code reads both: letters with accents are other letters, or none, in one of them.",
+                    remedy=f"Convert `{odd.path}` to UTF-8 (`iconv -f latin1 -t utf-8`).",
+                    file=odd.path,
+                    encoding=odd.encoding,
+                    line=odd.line,
+                )

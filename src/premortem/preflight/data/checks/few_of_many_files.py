@@ -1,7 +1,4 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Severity, count
 
 _MANY = 100  # files
 _FEW = 10  # samples
@@ -29,7 +26,7 @@ class FewOfManyFiles(Check):
             if length.files >= _MANY and length.length < _FEW and length.read <= _SHARE * length.files:
                 yield self.finding(
                     f"the training dataset `{length.name}` has {count(length.length, 'sample')}, although "
-                    f"{length.files:,} files lie in `{shown(length.folder)}`",
+                    f"{length.files:,} files lie in `{length.folder}`",
                     cause="Something in the dataset leaves nearly every file out.",
                     remedy="Print how many files it skips and why, or remove the limit.",
                     certainty=Certainty.SUSPECTED,

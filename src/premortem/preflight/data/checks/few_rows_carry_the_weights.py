@@ -1,8 +1,6 @@
 import re
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.profile.weighting import NEARLY_ALL, few
 
 _DRAWS = {"WeightedRandomSampler", "multinomial", "choice", "choices"}
@@ -26,27 +24,22 @@ class FewRowsCarryTheWeights(Check):
     the script draws nothing by weights.
     """
 
-    card = Card(
-        "PM624",
-        "few-rows-carry-the-weights",
-        "data-order",
-        Severity.WARNING,
-        explains=("fewer-samples-than-expected", "evaluation-dwarfs-training"),
+    card = Card("PM624", "few-rows-carry-the-weights", "data-order", Severity.WARNING).explaining(
+        "fewer-samples-than-expected", "evaluation-dwarfs-training"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         if not any(word.rpartition(".")[2] in _DRAWS for word in facts.names):
             return
-        for root in facts.roots:
-            for table in root.tables:
-                for name, (drawable, carried) in table.carried.items():
-                    if few(drawable, carried) and _NAMED.search(name.lower()):
-                        yield self.finding(
-                            f"`{shown(root.name)}`: {carried} of {drawable:,} rows have {NEARLY_ALL:.0%} of the sampling weight in "
-                            f"`{shown(table.shown)}` ({shown(name)})",
-                            cause="The weights of a few rows are extreme: a sampler draws practically only these few samples.",
-                            remedy="Look at the largest weights (a division by an empty count makes such numbers), and limit them.",
-                            file=shown(table.path),
-                            carrying=carried,
-                            samples=drawable,
-                        )
+        for table in root.tables:
+            for name, (drawable, carried) in table.carried.items():
+                if few(drawable, carried) and _NAMED.search(name.lower()):
+                    yield self.finding(
+                        f"{carried} of {drawable:,} rows have {NEARLY_ALL:.0%} of the sampling weight in "
+                        f"`{table.shown}` ({name})",
+                        cause="The weights of a few rows are extreme: a sampler draws practically only these few samples.",
+                        remedy="Look at the largest weights (a division by an empty count makes such numbers), and limit them.",
+                        file=table.path,
+                        carrying=carried,
+                        samples=drawable,
+                    )

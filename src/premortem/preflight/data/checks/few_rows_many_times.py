@@ -1,8 +1,6 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import LABELS, DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table, is_id
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import LABELS, DataFacts, Root
+from premortem.preflight.data.tables import is_id
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared
 
 _TIMES = (
     10  # that a row of the training file comes, on average: rare classes that are shown more often stay below
@@ -33,24 +31,23 @@ class FewRowsManyTimes(Check):
 
     card = Card("PM715", "few-rows-many-times", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                if not (facts.reads(first.path) and facts.reads(second.path)):
-                    continue
-                if first.sample.columns != second.sample.columns or not copied(first, second):
-                    continue
-                distinct = first.sample.distinct
-                yield self.finding(
-                    f"`{shown(root.name)}`: the {first.sample.rows:,} rows of `{shown(first.shown)}` are {distinct:,} different rows, repeated "
-                    f"{first.sample.rows / distinct:.0f} times on average; of `{shown(second.shown)}`, {second.sample.distinct:,} of "
-                    f"{second.sample.rows:,} rows are distinct",
-                    cause="Rows were duplicated: a join found many partners for one key, or the file was written to more than once.",
-                    remedy="Join with one row for each key, or remove the copies, before you train.",
-                    file=shown(first.path),
-                    rows=first.sample.rows,
-                    distinct=distinct,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits(root.tables):
+            if not (facts.reads(first.path) and facts.reads(second.path)):
+                continue
+            if first.sample.columns != second.sample.columns or not copied(first, second):
+                continue
+            distinct = first.sample.distinct
+            yield self.finding(
+                f"the {first.sample.rows:,} rows of `{first.shown}` are {distinct:,} different rows, repeated "
+                f"{first.sample.rows / distinct:.0f} times on average; of `{second.shown}`, {second.sample.distinct:,} of "
+                f"{second.sample.rows:,} rows are distinct",
+                cause="Rows were duplicated: a join found many partners for one key, or the file was written to more than once.",
+                remedy="Join with one row for each key, or remove the copies, before you train.",
+                file=first.path,
+                rows=first.sample.rows,
+                distinct=distinct,
+            )
 
 
 def copied(first: Table, second: Table) -> bool:

@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class FewerRowsThanAnnounced(Check):
@@ -22,26 +20,21 @@ class FewerRowsThanAnnounced(Check):
     the difference, and for tables of which rows were left out when they were read.
     """
 
-    card = Card(
-        "PM722",
-        "fewer-rows-than-announced",
-        "data-empty",
-        Severity.WARNING,
-        explains=("rows-without-a-partner",),
+    card = Card("PM722", "fewer-rows-than-announced", "data-empty", Severity.WARNING).explaining(
+        "rows-without-a-partner"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            short = {f.file: f for f in reversed(root.announced) if f.what == "rows" and facts.reads(f.file)}
-            if not short:
-                continue
-            found = next(f for f in root.announced if f.file in short)
-            more = f", and {len(short) - 1:,} more files have fewer than it says" if len(short) > 1 else ""
-            yield self.finding(
-                f"`{shown(root.name)}`: `{shown(found.file)}` has {found.found} rows, and `{shown(found.key)}` in `{shown(found.by)}` announces {found.said}{more}",
-                cause="The file is incomplete: a download or an export that was cut off (truncated), or an older version of it.",
-                remedy=f"Fetch `{shown(found.file)}` again, and count its rows.",
-                file=shown(found.file),
-                rows=found.found,
-                announced=found.said,
-            )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        short = {f.file: f for f in reversed(root.announced) if f.what == "rows" and facts.reads(f.file)}
+        if not short:
+            return
+        found = next(f for f in root.announced if f.file in short)
+        more = f", and {len(short) - 1:,} more files have fewer than it says" if len(short) > 1 else ""
+        yield self.finding(
+            f"`{found.file}` has {found.found} rows, and `{found.key}` in `{found.by}` announces {found.said}{more}",
+            cause="The file is incomplete: a download or an export that was cut off (truncated), or an older version of it.",
+            remedy=f"Fetch `{found.file}` again, and count its rows.",
+            file=found.file,
+            rows=found.found,
+            announced=found.said,
+        )

@@ -1,7 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class FolderLacksRole(Check):
@@ -20,17 +17,15 @@ class FolderLacksRole(Check):
 
     card = Card("PM658", "folder-lacks-role", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            if not root.uneven:
-                continue
-            first = root.uneven[0]
-            lacks = some(first.lacks)
-            more = f"; {len(root.uneven) - 1} more are like that" if len(root.uneven) > 1 else ""
-            yield self.finding(
-                f"`{shown(root.name)}`: `{shown(first.folder)}` has no {lacks}, which {first.siblings} of its siblings "
-                f"have{more}",
-                cause="This one was not prepared or copied to its end.",
-                remedy="Prepare it again, or leave it out.",
-                folders=[[shown(each.folder), list(each.lacks)] for each in root.uneven[:50]],
-            )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        if not root.uneven:
+            return
+        first = root.uneven[0]
+        lacks = some(first.lacks)
+        more = f"; {len(root.uneven) - 1} more are like that" if len(root.uneven) > 1 else ""
+        yield self.finding(
+            f"`{first.folder}` has no {lacks}, which {first.siblings} of its siblings have{more}",
+            cause="This one was not prepared or copied to its end.",
+            remedy="Prepare it again, or leave it out.",
+            folders=[[each.folder, list(each.lacks)] for each in root.uneven[:50]],
+        )

@@ -1,7 +1,4 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity, Where
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Severity, Where, count
 
 
 class FolderNearlyNamed(Check):
@@ -19,21 +16,17 @@ class FolderNearlyNamed(Check):
     Write the name as it is on the disk. Check `root.is_dir()` before the dataset is built, and raise when it is not.
     """
 
-    card = Card(
-        "PM651",
-        "folder-nearly-named",
-        "data-empty",
-        Severity.ERROR,
-        explains=("no-samples", "input-missing", "no-batches"),
+    card = Card("PM651", "folder-nearly-named", "data-empty", Severity.ERROR).explaining(
+        "no-samples", "input-missing", "no-batches"
     )
 
     def look(self, facts: DataFacts) -> Findings:
         for miss in facts.misses:
             yield self.finding(
-                f"`{shown(miss.wanted)}` does not exist; did you mean `{shown(miss.there)}`, "
+                f"`{miss.wanted}` does not exist; did you mean `{miss.there}`, "
                 f"which holds {count(miss.samples, 'sample')}?",
                 cause="The two names differ by letter case or by a single letter.",
-                remedy=f"Write `{shown(miss.there.rpartition('/')[2])}`, or rename the folder.",
+                remedy=f"Write `{miss.there.rpartition('/')[2]}`, or rename the folder.",
                 where=Where(file=miss.file or None, line=miss.line),
                 wanted=miss.wanted,
                 there=miss.there,

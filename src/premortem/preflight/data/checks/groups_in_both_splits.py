@@ -1,8 +1,5 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import groups
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 
 class GroupsInBothSplits(Check):
@@ -26,31 +23,26 @@ class GroupsInBothSplits(Check):
     on; and, where nothing is measured, unless the column says whose rows they are (patient, subject, speaker, scene).
     """
 
-    card = Card(
-        "PM725",
-        "groups-in-both-splits",
-        "data-order",
-        Severity.WARNING,
-        explains=("splits-look-alike",),
+    card = Card("PM725", "groups-in-both-splits", "data-order", Severity.WARNING).explaining(
+        "splits-look-alike"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            entries = [each for each in root.entries if facts.reads(each.path)]
-            for found in groups.shared(root.tables, entries, facts.predicts):
-                alike = (
-                    f", and {found.nearest:.0%} of them have their nearest training row in their own group"
-                    if found.nearest is not None
-                    else ""
-                )
-                yield self.finding(
-                    f"`{shown(root.name)}`: {found.groups:,} of {found.of:,} groups of `{shown(found.column)}` in `{shown(found.second)}` are also in "
-                    f"`{shown(found.first)}` (`{shown(found.example)}`, for example), with {found.rows:,} of {found.judged:,} rows "
-                    f"({share(found.rows, found.judged)}); each group has one `{shown(found.label)}`{alike}",
-                    cause=f"The split was drawn by row and not by `{shown(found.column)}`: the same {shown(found.column)} is trained on and judged (leakage "
-                    "between the splits), so the score measures how well it is known again.",
-                    remedy=f"Split by `{shown(found.column)}`, so that all rows of one group are in one split.",
-                    column=found.column,
-                    groups=found.groups,
-                    rows=found.rows,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        entries = [each for each in root.entries if facts.reads(each.path)]
+        for found in groups.shared(root.tables, entries, facts.predicts):
+            alike = (
+                f", and {found.nearest:.0%} of them have their nearest training row in their own group"
+                if found.nearest is not None
+                else ""
+            )
+            yield self.finding(
+                f"{found.groups:,} of {found.of:,} groups of `{found.column}` in `{found.second}` are also in "
+                f"`{found.first}` (`{found.example}`, for example), with {found.rows:,} of {found.judged:,} rows "
+                f"({share(found.rows, found.judged)}); each group has one `{found.label}`{alike}",
+                cause=f"The split was drawn by row and not by `{found.column}`: the same {found.column} is trained on and judged (leakage "
+                "between the splits), so the score measures how well it is known again.",
+                remedy=f"Split by `{found.column}`, so that all rows of one group are in one split.",
+                column=found.column,
+                groups=found.groups,
+                rows=found.rows,
+            )

@@ -3,10 +3,8 @@ from collections.abc import Iterator
 
 from premortem.preflight.data.code.habits import is_target
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations.ahead import Ahead, Base, ahead
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _MOST_TARGETS = 4
 _MOST_ALIKE = 3  # tables of the same columns: a file for each site is made by one program
@@ -36,51 +34,42 @@ class InputFromLaterRows(Check):
     other targets, unless a list of inputs has them; where a window that ends in time says the same.
     """
 
-    card = Card(
-        "PM742",
-        "input-from-later-rows",
-        "data-labels",
-        Severity.WARNING,
-        explains=("column-gives-target-away",),
+    card = Card("PM742", "input-from-later-rows", "data-labels", Severity.WARNING).explaining(
+        "column-gives-target-away"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            said = set[tuple[str, str]]()
-            alike = Counter[tuple[str, ...]]()
-            for table in (
-                t for t in root.tables if t.cells and t.times and "=" not in t.part and facts.reads(t.path)
-            ):
-                alike[table.columns] += 1
-                if alike[table.columns] > _MOST_ALIKE:
-                    continue
-                for target, bases in list(targets(facts, root, table))[:_MOST_TARGETS]:
-                    inputs, sure = used(facts, root, table, target)
-                    for found in ahead(table, next(iter(table.times.values())), target, bases, inputs):
-                        if (table.path, found.column) in said or (
-                            found.start >= 1 and found.column not in sure
-                        ):
-                            continue
-                        said.add((table.path, found.column))
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(found.column)}` of `{shown(table.shown)}` is {worded(found)}, in {found.rows:,} of {found.of:,} "
-                            f"rows; `{shown(target)}`, which is to be predicted, is {meant(found.base)}. A window of {found.end - found.start + 1} that ends at "
-                            f"its own row is up to {found.away:.4g} away",
-                            cause="The input looks ahead (a leak): it "
-                            + (
-                                "contains the target."
-                                if found.end >= found.base.later
-                                else "knows rows that are not there yet."
-                            ),
-                            remedy="End the window at its own row (`rolling` without `center=True`, on rows in the order of time), and compute the column anew.",
-                            file=shown(table.path),
-                            column=found.column,
-                            target=target,
-                            base=found.base.column,
-                            later=found.base.later,
-                            window=[found.start, found.end],
-                            of=found.how,
-                        )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        said = set[tuple[str, str]]()
+        alike = Counter[tuple[str, ...]]()
+        for table in (t for t in whole_tables(root) if t.times and facts.reads(t.path)):
+            alike[table.columns] += 1
+            if alike[table.columns] > _MOST_ALIKE:
+                continue
+            for target, bases in list(targets(facts, root, table))[:_MOST_TARGETS]:
+                inputs, sure = used(facts, root, table, target)
+                for found in ahead(table, next(iter(table.times.values())), target, bases, inputs):
+                    if (table.path, found.column) in said or (found.start >= 1 and found.column not in sure):
+                        continue
+                    said.add((table.path, found.column))
+                    yield self.finding(
+                        f"`{found.column}` of `{table.shown}` is {worded(found)}, in {found.rows:,} of {found.of:,} "
+                        f"rows; `{target}`, which is to be predicted, is {meant(found.base)}. A window of {found.end - found.start + 1} that ends at "
+                        f"its own row is up to {found.away:.4g} away",
+                        cause="The input looks ahead (a leak): it "
+                        + (
+                            "contains the target."
+                            if found.end >= found.base.later
+                            else "knows rows that are not there yet."
+                        ),
+                        remedy="End the window at its own row (`rolling` without `center=True`, on rows in the order of time), and compute the column anew.",
+                        file=table.path,
+                        column=found.column,
+                        target=target,
+                        base=found.base.column,
+                        later=found.base.later,
+                        window=[found.start, found.end],
+                        of=found.how,
+                    )
 
 
 def targets(facts: DataFacts, root: Root, table: Table) -> Iterator[tuple[str, list[Base]]]:
@@ -120,7 +109,7 @@ def used(facts: DataFacts, root: Root, table: Table, target: str) -> tuple[froze
 
 def worded(found: Ahead) -> str:
     if found.start == found.end:
-        return f"`{shown(found.base.column)}` {rows(found.end)} later"
+        return f"`{found.base.column}` {rows(found.end)} later"
     what = found.how if found.how in {"mean", "sum"} else f"{found.how} value"
     begin = (
         f"{rows(-found.start)} before"
@@ -129,11 +118,11 @@ def worded(found: Ahead) -> str:
         if found.start == 0
         else f"{rows(found.start)} after"
     )
-    return f"the {what} of `{shown(found.base.column)}` from {begin} to {rows(found.end)} after its own"
+    return f"the {what} of `{found.base.column}` from {begin} to {rows(found.end)} after its own"
 
 
 def meant(base: Base) -> str:
-    column = f"`{shown(base.column)}`"
+    column = f"`{base.column}`"
     return (
         f"the {base.how} of {column} in the next {rows(base.later)}"
         if base.how

@@ -1,6 +1,5 @@
-from premortem.preflight.data.data_facts import Coded, DataFacts, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Coded
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class KeptFileDiffers(Check):
@@ -24,32 +23,27 @@ class KeptFileDiffers(Check):
     a file that it reads has these words; where the script numbers the words anew.
     """
 
-    card = Card(
-        "PM724",
-        "kept-file-differs",
-        "persistence",
-        Severity.WARNING,
-        explains=("uninformative-labels", "kept-file-is-stale"),
+    card = Card("PM724", "kept-file-differs", "persistence", Severity.WARNING).explaining(
+        "uninformative-labels", "kept-file-is-stale"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for found in root.copied:
-                if facts.reads(found.array.partition("[")[0]):
-                    row, said, there = found.example
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(found.array)}` holds the rows of `{shown(found.table)}`, and in {found.rows:,} of {found.of:,} rows "
-                        f"`{shown(found.column)}` is another: {said:g} in row {row:,} of the table, {there:g} in the array",
-                        cause="The array was made from an older version of the table (a stale cache), whatever the dates of the files say.",
-                        remedy=f"Remove `{shown(found.array.partition('[')[0])}` and have it made again.",
-                        file=shown(found.array),
-                        source=shown(found.table),
-                        rows=found.rows,
-                    )
-            if facts.names & {"LabelEncoder", "factorize", "unique", "np.unique", "pd.factorize"}:
-                continue
-            for each in (c for c in root.coded if facts.reads(c.array.partition("[")[0])):
-                yield from self._codes(facts, root, each)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for found in root.copied:
+            if facts.reads(found.array.partition("[")[0]):
+                row, said, there = found.example
+                yield self.finding(
+                    f"`{found.array}` holds the rows of `{found.table}`, and in {found.rows:,} of {found.of:,} rows "
+                    f"`{found.column}` is another: {said:g} in row {row:,} of the table, {there:g} in the array",
+                    cause="The array was made from an older version of the table (a stale cache), whatever the dates of the files say.",
+                    remedy=f"Remove `{found.array.partition('[')[0]}` and have it made again.",
+                    file=found.array,
+                    source=found.table,
+                    rows=found.rows,
+                )
+        if facts.names & {"LabelEncoder", "factorize", "unique", "np.unique", "pd.factorize"}:
+            return
+        for each in (c for c in root.coded if facts.reads(c.array.partition("[")[0])):
+            yield from self._codes(facts, root, each)
 
     def _codes(self, facts: DataFacts, root: Root, each: Coded) -> Findings:
         words = dict(each.words)
@@ -71,11 +65,11 @@ class KeptFileDiffers(Check):
         name, bad = wrong[0]
         place = next(given for other, given in fitting if other == name).index(bad[0])
         yield self.finding(
-            f"`{shown(root.name)}`: `{shown(each.array)}` goes with `{shown(each.column)}` of `{shown(each.table)}` row by row and numbers its words otherwise "
-            f"than {name}: `{shown(bad[0])}` is {words[bad[0]]} in the array and {place} in the list; {len(bad)} of {len(words)} words differ",
+            f"`{each.array}` goes with `{each.column}` of `{each.table}` row by row and numbers its words otherwise "
+            f"than {name}: `{bad[0]}` is {words[bad[0]]} in the array and {place} in the list; {len(bad)} of {len(words)} words differ",
             cause="The array was made when the classes were in another order (a stale cache), whatever the dates of the files say: its labels mean "
             "other classes.",
-            remedy=f"Remove `{shown(each.array.partition('[')[0])}` and have it made again.",
-            file=shown(each.array),
+            remedy=f"Remove `{each.array.partition('[')[0]}` and have it made again.",
+            file=each.array,
             words=len(bad),
         )

@@ -1,7 +1,4 @@
-from premortem.amounts import minute
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, minute
 
 _LATER = 600.0  # seconds: files that were copied together are that far apart at most
 
@@ -24,27 +21,22 @@ class KeptFileIsStale(Check):
     the source is at least ten minutes newer.
     """
 
-    card = Card(
-        "PM641",
-        "kept-file-is-stale",
-        "persistence",
-        Severity.WARNING,
-        explains=("cache-older-than-its-source", "uninformative-labels"),
+    card = Card("PM641", "kept-file-is-stale", "persistence", Severity.WARNING).explaining(
+        "cache-older-than-its-source", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            known = {file.path: file for file in root.described}
-            for cache in root.described:
-                newer = [known[path] for path in cache.sources if path in known]
-                newer = [file for file in newer if file.written > cache.written + _LATER]
-                if newer:
-                    source = max(newer, key=lambda file: file.written)
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(cache.path)}` was kept on {minute(cache.written)} UTC, and `{shown(source.path)}`, "
-                        f"from which it is made, was written on {minute(source.written)} UTC",
-                        cause="The script computes it only when it is not there, so it would train on that of the older file.",
-                        remedy=f"Remove `{shown(cache.path)}` before the run.",
-                        file=shown(cache.path),
-                        source=shown(source.path),
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        known = {file.path: file for file in root.described}
+        for cache in root.described:
+            newer = [known[path] for path in cache.sources if path in known]
+            newer = [file for file in newer if file.written > cache.written + _LATER]
+            if newer:
+                source = max(newer, key=lambda file: file.written)
+                yield self.finding(
+                    f"`{cache.path}` was kept on {minute(cache.written)} UTC, and `{source.path}`, "
+                    f"from which it is made, was written on {minute(source.written)} UTC",
+                    cause="The script computes it only when it is not there, so it would train on that of the older file.",
+                    remedy=f"Remove `{cache.path}` before the run.",
+                    file=cache.path,
+                    source=source.path,
+                )

@@ -1,7 +1,5 @@
 from premortem.events import FileFacts
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _PART = 0.5  # of what it is made from; code that leaves out broken rows leaves out fewer
 _FEWEST = 20  # rows or files of the source
@@ -25,35 +23,28 @@ class KeptFileLacksRows(Check):
     another split is whole: a mean over a data set has one row too.
     """
 
-    card = Card(
-        "PM697",
-        "kept-file-lacks-rows",
-        "data-empty",
-        Severity.WARNING,
-        explains=("sizes-out-of-proportion", "evaluation-dwarfs-training"),
+    card = Card("PM697", "kept-file-lacks-rows", "data-empty", Severity.WARNING).explaining(
+        "sizes-out-of-proportion", "evaluation-dwarfs-training"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            counted = [
-                (cache, *found) for cache in root.described if (found := rows(root, cache)) is not None
-            ]
-            for cache, has, of, several, sources in counted:
-                name = cache.path.rpartition("/")[2]
-                whole = any(
-                    other.path.rpartition("/")[2] == name and other is not cache and here == there
-                    for other, here, there, *_ in counted
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        counted = [(cache, *found) for cache in root.described if (found := rows(root, cache)) is not None]
+        for cache, has, of, several, sources in counted:
+            name = cache.path.rpartition("/")[2]
+            whole = any(
+                other.path.rpartition("/")[2] == name and other is not cache and here == there
+                for other, here, there, *_ in counted
+            )
+            if of >= _FEWEST and 1 < has < _PART * of and (several or whole):
+                yield self.finding(
+                    f"`{cache.path}` has {has:,} rows, and what it is made from has {of:,} "
+                    f"(`{sources[0]}`{' and others' if len(sources) > 1 else ''})",
+                    cause="The script computes it only when it is not there, so it would train on this part.",
+                    remedy=f"Remove `{cache.path}` before the run.",
+                    file=cache.path,
+                    rows=has,
+                    source_rows=of,
                 )
-                if of >= _FEWEST and 1 < has < _PART * of and (several or whole):
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(cache.path)}` has {has:,} rows, and what it is made from has {of:,} "
-                        f"(`{shown(sources[0])}`{' and others' if len(sources) > 1 else ''})",
-                        cause="The script computes it only when it is not there, so it would train on this part.",
-                        remedy=f"Remove `{shown(cache.path)}` before the run.",
-                        file=shown(cache.path),
-                        rows=has,
-                        source_rows=of,
-                    )
 
 
 def rows(root: Root, cache: FileFacts) -> tuple[int, int, bool, list[str]] | None:

@@ -1,7 +1,5 @@
 from premortem import redaction
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.redaction.names import hides
 
 
@@ -23,18 +21,17 @@ class KeyStandsTwice(Check):
 
     card = Card("PM729", "key-stands-twice", "config", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for path, key, lost, used in root.doubled:
-                if facts.reads(path):
-                    first, last = said(key, lost), said(key, used)
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(key)}` stands twice in `{shown(path)}`: {first} and {last}",
-                        cause=f"Readers keep the last one: {last} is used, and the other value is ignored.",
-                        remedy="Remove one of the two lines.",
-                        file=shown(path),
-                        key=key,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for path, key, lost, used in root.doubled:
+            if facts.reads(path):
+                first, last = said(key, lost), said(key, used)
+                yield self.finding(
+                    f"`{key}` stands twice in `{path}`: {first} and {last}",
+                    cause=f"Readers keep the last one: {last} is used, and the other value is ignored.",
+                    remedy="Remove one of the two lines.",
+                    file=path,
+                    key=key,
+                )
 
 
 def said(key: str, value: str) -> str:
@@ -43,4 +40,4 @@ def said(key: str, value: str) -> str:
         return "..."
     if hides(key, value):
         return redaction.HIDDEN
-    return shown(redaction.redacted(f"{key}: {value}").removeprefix(f"{key}: "))[:40]
+    return redaction.redacted(f"{key}: {value}").removeprefix(f"{key}: ")[:40]

@@ -2,13 +2,10 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import permutations
 
-from premortem.amounts import share
 from premortem.preflight.data.cells import Keys, is_key, keys_of, plain
 from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import partners
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, share
 
 _FEWEST = 20  # keys
 _FOUND = 0.98  # of the keys, once they are written alike: then the tables are meant to be joined
@@ -37,51 +34,46 @@ class KeysDoNotJoin(Check):
     does with numbers where it is not given their type.
     """
 
-    card = Card(
-        "PM629",
-        "keys-do-not-join",
-        "data-order",
-        Severity.WARNING,
-        explains=("constant-column", "columns-differ-between-files", "column-of-other-rows"),
+    card = Card("PM629", "keys-do-not-join", "data-order", Severity.WARNING).explaining(
+        "constant-column", "columns-differ-between-files", "column-of-other-rows"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         changes = bool(
             {word.rpartition(".")[2] for word in facts.names} & {"zfill", "lstrip", "rjust", "to_numeric"}
         )
-        for root in facts.roots:
-            tables = [t for t in root.tables if "=" not in t.part and (t.keys or t.cells)]
-            seen: set[tuple[str, str]] = set()
-            for table in tables:
-                for column, found in table.keys.items():
-                    if found.powers >= max(3, _POWERS * found.rows) and facts.uses(table, column):
-                        seen.add((table.path, column))
-                        yield self._powers(root, table, column, found)
-            for table, listed in permutations(tables, 2):
-                if partners.siblings(table, listed):
+        tables = [t for t in root.tables if "=" not in t.part and (t.keys or t.cells)]
+        seen: set[tuple[str, str]] = set()
+        for table in tables:
+            for column, found in table.keys.items():
+                if found.powers >= max(3, _POWERS * found.rows) and facts.uses(table, column):
+                    seen.add((table.path, column))
+                    yield self._powers(table, column, found)
+        for table, listed in permutations(tables, 2):
+            if partners.siblings(table, listed):
+                continue
+            for column, found, known in shared(table, listed):
+                if {(table.path, column), (listed.path, column)} & seen:
                     continue
-                for column, found, known in shared(table, listed):
-                    if {(table.path, column), (listed.path, column)} & seen:
-                        continue
-                    digits = all(map(str.isdigit, found.values | known.values))
-                    alike = changes or (digits and facts.guesses_types)  # 007 and 7 are one number
-                    finding = self._join(root, table, listed, column, found, known, alike)
-                    if finding is not None:
-                        seen |= {(table.path, column), (listed.path, column)}
-                        yield finding
+                digits = all(map(str.isdigit, found.values | known.values))
+                alike = changes or (digits and facts.guesses_types)  # 007 and 7 are one number
+                finding = self._join(table, listed, column, found, known, alike)
+                if finding is not None:
+                    seen |= {(table.path, column), (listed.path, column)}
+                    yield finding
 
-    def _powers(self, root: Root, table: Table, column: str, found: Keys) -> Finding:
+    def _powers(self, table: Table, column: str, found: Keys) -> Finding:
         return self.finding(
-            f"`{shown(root.name)}`: {found.powers:,} keys in `{shown(column)}` of `{shown(table.shown)}` are written as powers of ten, such as "
+            f"{found.powers:,} keys in `{column}` of `{table.shown}` are written as powers of ten, such as "
             f"`{next(v for v in sorted(found.values) if 'e' in v.lower())}`: their last digits are lost",
             cause="A spreadsheet or a float took the ids for numbers: several keys became one, and do not match their partners.",
             remedy="Export the keys as texts, and read them with `dtype=str`.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
         )
 
     def _join(
-        self, root: Root, table: Table, listed: Table, column: str, found: Keys, known: Keys, alike: bool
+        self, table: Table, listed: Table, column: str, found: Keys, known: Keys, alike: bool
     ) -> Finding | None:
         lost = found.values - known.values
         bare = (
@@ -95,13 +87,13 @@ class KeysDoNotJoin(Check):
             one = min(near)
             other = next(value for value in sorted(known.values) if plain(value) == plain(one))
             return self.finding(
-                f"`{shown(root.name)}`: {len(lost):,} of {len(found.values):,} keys in `{shown(column)}` of `{shown(table.shown)}` "
-                f"({share(len(lost), len(found.values))}) are not in `{shown(listed.shown)}`, and {len(near):,} of them are once they are "
-                f"written alike: `{shown(one)}` and `{shown(other)}`",
+                f"{len(lost):,} of {len(found.values):,} keys in `{column}` of `{table.shown}` "
+                f"({share(len(lost), len(found.values))}) are not in `{listed.shown}`, and {len(near):,} of them are once they are "
+                f"written alike: `{one}` and `{other}`",
                 cause="The ids have another type in one of the tables: zeros in front were dropped, or they became floats. The join finds no "
                 "partner for these rows.",
                 remedy="Keep keys as texts in both tables, and stop when one is not found.",
-                file=shown(table.path),
+                file=table.path,
                 column=column,
             )
         if not is_key(column):
@@ -111,11 +103,11 @@ class KeysDoNotJoin(Check):
         one_each = len(found.values) == found.rows and found.values <= known.values
         if one_each and own >= _ONE * known.rows and repeated >= max(3, _TWICE * known.rows):
             return self.finding(
-                f"`{shown(root.name)}`: {repeated:,} rows of `{shown(listed.shown)}` repeat a key of `{shown(column)}` that stands there "
-                f"already, while `{shown(table.shown)}` has each key once",
+                f"{repeated:,} rows of `{listed.shown}` repeat a key of `{column}` that stands there "
+                f"already, while `{table.shown}` has each key once",
                 cause="The list that is looked up has duplicate ids: the row that was read last replaces the others, and belongs to another sample.",
                 remedy="Make the keys of the list unique, and stop when one comes twice.",
-                file=shown(listed.path),
+                file=listed.path,
                 column=column,
             )
         return None

@@ -1,8 +1,6 @@
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations.joins import moved
 from premortem.preflight.data.relations.renumbered import Renumbered, renumbered
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Finding, Findings, Root, Severity
 
 
 class KeysNumberedAnew(Check):
@@ -34,52 +32,47 @@ class KeysNumberedAnew(Check):
     where keys have gaps.
     """
 
-    card = Card(
-        "PM717",
-        "keys-numbered-anew",
-        "data-labels",
-        Severity.WARNING,
-        explains=("uninformative-labels", "rows-without-a-partner"),
+    card = Card("PM717", "keys-numbered-anew", "data-labels", Severity.WARNING).explaining(
+        "uninformative-labels", "rows-without-a-partner"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen = set()
-            for found in moved(root.tables):
-                if not (facts.uses(found.table, found.column) and facts.reads(found.listed.path)):
-                    continue
-                seen |= {(found.table.shown, found.column), (found.listed.shown, found.column)}
-                yield self.finding(
-                    f"`{shown(root.name)}`: `{shown(found.measure)}` of `{shown(found.table.shown)}` does not follow the rows of "
-                    f"`{shown(found.listed.shown)}` that have its `{shown(found.column)}` ({max(0.0, found.as_is):.0%} of its spread is explained), but "
-                    f"those of {HOW[found.how]} ({found.put_right:.0%}): the ids do not match",
-                    cause="The keys of one table were numbered anew or moved, so a join gives each row the data of another thing.",
-                    remedy="Export both tables again with the keys that they had, and check a few rows by hand.",
-                    file=shown(found.listed.path),
-                    column=found.column,
-                    as_is=round(found.as_is, 3),
-                    put_right=round(found.put_right, 3),
-                )
-            for new in renumbered(root.tables, facts.joins):
-                read = facts.reads(new.table.path) and facts.reads(new.other.path)
-                if read and not {(new.table.shown, new.column), (new.other.shown, new.other_column)} & seen:
-                    yield self._renumbered(root, new)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen = set()
+        for found in moved(root.tables):
+            if not (facts.uses(found.table, found.column) and facts.reads(found.listed.path)):
+                continue
+            seen |= {(found.table.shown, found.column), (found.listed.shown, found.column)}
+            yield self.finding(
+                f"`{found.measure}` of `{found.table.shown}` does not follow the rows of "
+                f"`{found.listed.shown}` that have its `{found.column}` ({max(0.0, found.as_is):.0%} of its spread is explained), but "
+                f"those of {HOW[found.how]} ({found.put_right:.0%}): the ids do not match",
+                cause="The keys of one table were numbered anew or moved, so a join gives each row the data of another thing.",
+                remedy="Export both tables again with the keys that they had, and check a few rows by hand.",
+                file=found.listed.path,
+                column=found.column,
+                as_is=round(found.as_is, 3),
+                put_right=round(found.put_right, 3),
+            )
+        for new in renumbered(root.tables, facts.joins):
+            read = facts.reads(new.table.path) and facts.reads(new.other.path)
+            if read and not {(new.table.shown, new.column), (new.other.shown, new.other_column)} & seen:
+                yield self._renumbered(new)
 
-    def _renumbered(self, root: Root, found: Renumbered) -> Finding:
+    def _renumbered(self, found: Renumbered) -> Finding:
         proof = ""
         if found.measure:
             proof = (
-                f"; in the order of the ids `{shown(found.measure)}` follows the rows of the other table ({found.put_right:.0%} of its spread is explained), "
+                f"; in the order of the ids `{found.measure}` follows the rows of the other table ({found.put_right:.0%} of its spread is explained), "
                 f"and by the ids it does not ({max(0.0, found.as_is):.0%})"
             )
-        first, second = shown(found.table.shown), shown(found.other.shown)
+        first, second = found.table.shown, found.other.shown
         return self.finding(
-            f"`{shown(root.name)}`: `{shown(found.column)}` of `{first}` goes from {found.first:,} to {found.last:,} without a gap, and "
-            f"`{shown(found.other_column)}` of `{second}`, which has as many ids, lacks {found.gaps:,} of these and has {found.gaps:,} others: from "
+            f"`{found.column}` of `{first}` goes from {found.first:,} to {found.last:,} without a gap, and "
+            f"`{found.other_column}` of `{second}`, which has as many ids, lacks {found.gaps:,} of these and has {found.gaps:,} others: from "
             f"{found.begin:,} on a join gives rows the data of another id{proof}",
             cause=f"The rows of `{first}` were numbered anew, one after the other: the ids do not match those of the other table.",
             remedy="Export both tables again with the keys that they had, and check a few rows by hand.",
-            file=shown(found.table.path),
+            file=found.table.path,
             column=found.column,
             gaps=found.gaps,
             as_is=round(found.as_is, 3),

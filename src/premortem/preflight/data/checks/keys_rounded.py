@@ -2,11 +2,9 @@ import struct
 from collections.abc import Sequence
 from itertools import permutations
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import partners
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _EXACT = 1 << 24  # a float of 32 bits holds all whole numbers up to it
 _FEWEST = 20
@@ -30,31 +28,26 @@ class KeysRounded(Check):
     For keys below 16,777,216, which are exact, and where the keys of the other table are not the ones that were rounded.
     """
 
-    card = Card(
-        "PM726",
-        "keys-rounded",
-        "data-labels",
-        Severity.WARNING,
-        explains=("uninformative-labels", "rows-without-a-partner", "keys-do-not-join"),
+    card = Card("PM726", "keys-rounded", "data-labels", Severity.WARNING).explaining(
+        "uninformative-labels", "rows-without-a-partner", "keys-do-not-join"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            whole = [t for t in root.tables if t.cells and "=" not in t.part and facts.reads(t.path)]
-            large = {(t.shown, column) for t in whole for column in t.cells if is_large(t, column)}
-            for table, listed in permutations(whole, 2):
-                for column in table.cells if not partners.siblings(table, listed) else ():
-                    if (listed.shown, column) in large and partners.is_list(listed, column):
-                        found = rounded(table.numbers(column), listed.numbers(column))
-                        if found is not None:
-                            yield self.finding(
-                                f"`{shown(root.name)}`: the {len(table.cells[column]):,} rows of `{shown(table.shown)}` have only {found[0]:,} different numbers in "
-                                f"`{shown(column)}`: they are those of `{shown(listed.shown)}`, rounded by float32 (`{found[1]}` stands for `{found[2]}`)",
-                                cause="The ids went through floats of 32 bits, so several share one number: joined, rows get the values of another.",
-                                remedy=f"Store `{shown(column)}` as whole numbers of 64 bits, or as text.",
-                                file=shown(table.path),
-                                column=column,
-                            )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        whole = [t for t in whole_tables(root) if facts.reads(t.path)]
+        large = {(t.shown, column) for t in whole for column in t.cells if is_large(t, column)}
+        for table, listed in permutations(whole, 2):
+            for column in table.cells if not partners.siblings(table, listed) else ():
+                if (listed.shown, column) in large and partners.is_list(listed, column):
+                    found = rounded(table.numbers(column), listed.numbers(column))
+                    if found is not None:
+                        yield self.finding(
+                            f"the {len(table.cells[column]):,} rows of `{table.shown}` have only {found[0]:,} different numbers in "
+                            f"`{column}`: they are those of `{listed.shown}`, rounded by float32 (`{found[1]}` stands for `{found[2]}`)",
+                            cause="The ids went through floats of 32 bits, so several share one number: joined, rows get the values of another.",
+                            remedy=f"Store `{column}` as whole numbers of 64 bits, or as text.",
+                            file=table.path,
+                            column=column,
+                        )
 
 
 def is_large(table: Table, column: str) -> bool:

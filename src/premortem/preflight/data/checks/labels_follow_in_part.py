@@ -1,7 +1,4 @@
-from premortem.amounts import some
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
 
 
 class LabelsFollowInPart(Check):
@@ -21,31 +18,30 @@ class LabelsFollowInPart(Check):
     When a straight rule says little about the labels anywhere, and when parts are judged well or badly without a gap between.
     """
 
-    card = Card(
-        "PM708", "labels-follow-in-part", "data-labels", Severity.WARNING, explains=("uninformative-labels",)
+    card = Card("PM708", "labels-follow-in-part", "data-labels", Severity.WARNING).explaining(
+        "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for found in root.follows:
-                if found.parts:
-                    which = some([shown(part) for part in found.parts])
-                    where = f" of `{shown(found.what)}`" if found.column else ""
-                    column = f"`{shown(found.column)}` in " if found.column else ""
-                    text = (
-                        f"{column}{which}{where} does not follow its rows as elsewhere: a straight rule is right about {found.here:.0%} of the labels "
-                        f"there and {found.rest:.0%} of the others ({found.chance:.0%} by chance)"
-                    )
-                    text += f"; they fit once they are {found.how}" if found.how else ""
-                else:
-                    text = (
-                        f"{shown(found.what)} does not follow: a straight rule is right about {found.here:.0%} of the labels, as by chance "
-                        f"({found.chance:.0%}), and about {found.rest:.0%} once rows are {shown(found.how)}"
-                    )
-                yield self.finding(
-                    f"`{shown(root.name)}`: {text}",
-                    cause="These labels are numbered otherwise, moved, or belong to other rows.",
-                    remedy="Make the labels and their rows again in one go.",
-                    column=found.column or None,
-                    how=found.how or None,
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for found in root.follows:
+            if found.parts:
+                which = some(found.parts)
+                where = f" of `{found.what}`" if found.column else ""
+                column = f"`{found.column}` in " if found.column else ""
+                text = (
+                    f"{column}{which}{where} does not follow its rows as elsewhere: a straight rule is right about {found.here:.0%} of the labels "
+                    f"there and {found.rest:.0%} of the others ({found.chance:.0%} by chance)"
                 )
+                text += f"; they fit once they are {found.how}" if found.how else ""
+            else:
+                text = (
+                    f"{found.what} does not follow: a straight rule is right about {found.here:.0%} of the labels, as by chance "
+                    f"({found.chance:.0%}), and about {found.rest:.0%} once rows are {found.how}"
+                )
+            yield self.finding(
+                text,
+                cause="These labels are numbered otherwise, moved, or belong to other rows.",
+                remedy="Make the labels and their rows again in one go.",
+                column=found.column or None,
+                how=found.how or None,
+            )

@@ -1,10 +1,8 @@
 import fnmatch
 import re
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations.clocks import numbers_of
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _PARTS = re.compile(r"fold|part|shard|chunk|split")
 
@@ -26,25 +24,20 @@ class LatestByLetters(Check):
     shards, of which the last is as good as any.
     """
 
-    card = Card(
-        "PM728", "latest-by-letters", "data-order", Severity.WARNING, explains=("kept-file-is-stale",)
-    )
+    card = Card("PM728", "latest-by-letters", "data-order", Severity.WARNING).explaining("kept-file-is-stale")
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for pattern in sorted(each for each in facts.latest if not _PARTS.search(each.lower())):
-                fitting = [
-                    path for path in root.paths if fnmatch.fnmatchcase(path.rpartition("/")[2], pattern)
-                ]
-                called = sorted(path.rpartition("/")[2] for path in fitting)
-                numbers = numbers_of(called) if len({p.rpartition("/")[0] for p in fitting}) == 1 else None
-                if not numbers or len(set(numbers)) < 2 or numbers[-1] == max(numbers):
-                    continue
-                best = called[numbers.index(max(numbers))]
-                yield self.finding(
-                    f"`{shown(root.name)}`: of {len(called):,} files that fit `{shown(pattern)}`, the script takes the last by letters, `{shown(called[-1])}`; "
-                    f"the one with the highest number is `{shown(best)}`",
-                    cause="Names are sorted as text, in which 9 comes behind 10: an older version of the file is used.",
-                    remedy="Sort by the number in the name, or write numbers with leading zeros.",
-                    file=shown(called[-1]),
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for pattern in sorted(each for each in facts.latest if not _PARTS.search(each.lower())):
+            fitting = [path for path in root.paths if fnmatch.fnmatchcase(path.rpartition("/")[2], pattern)]
+            called = sorted(path.rpartition("/")[2] for path in fitting)
+            numbers = numbers_of(called) if len({p.rpartition("/")[0] for p in fitting}) == 1 else None
+            if not numbers or len(set(numbers)) < 2 or numbers[-1] == max(numbers):
+                continue
+            best = called[numbers.index(max(numbers))]
+            yield self.finding(
+                f"of {len(called):,} files that fit `{pattern}`, the script takes the last by letters, `{called[-1]}`; "
+                f"the one with the highest number is `{best}`",
+                cause="Names are sorted as text, in which 9 comes behind 10: an older version of the file is used.",
+                remedy="Sort by the number in the name, or write numbers with leading zeros.",
+                file=called[-1],
+            )

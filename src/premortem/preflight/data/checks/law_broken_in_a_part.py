@@ -1,12 +1,10 @@
 from typing import Any
 
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, laws
-from premortem.preflight.data.tables import Table, numbers_in
+from premortem.preflight.data.tables import numbers_in
 from premortem.preflight.data.times import of_texts
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, share, whole_tables
 
 
 class LawBrokenInAPart(Check):
@@ -29,25 +27,24 @@ class LawBrokenInAPart(Check):
 
     card = Card("PM703", "law-broken-in-a-part", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                for found in laws.broken(numbers(table)):
-                    if not any(
-                        facts.uses(table, name)
-                        for name in [found.column, *found.law.split()]
-                        if name in table.cells
-                    ):
-                        continue
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(found.column)}` of `{shown(table.shown)}` is {shown(found.law)} in {found.of - found.rows:,} rows, and not "
-                        f"in {found.rows:,} ({share(found.rows, found.of)}), the first of which is row {found.begin:,}",
-                        cause="In these rows one of the columns belongs to another row, or was computed otherwise.",
-                        remedy="Compute the column anew from the others, or leave these rows out.",
-                        file=shown(table.path),
-                        column=found.column,
-                        rows=found.rows,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in whole_tables(root):
+            for found in laws.broken(numbers(table)):
+                if not any(
+                    facts.uses(table, name)
+                    for name in [found.column, *found.law.split()]
+                    if name in table.cells
+                ):
+                    continue
+                yield self.finding(
+                    f"`{found.column}` of `{table.shown}` is {found.law} in {found.of - found.rows:,} rows, and not "
+                    f"in {found.rows:,} ({share(found.rows, found.of)}), the first of which is row {found.begin:,}",
+                    cause="In these rows one of the columns belongs to another row, or was computed otherwise.",
+                    remedy="Compute the column anew from the others, or leave these rows out.",
+                    file=table.path,
+                    column=found.column,
+                    rows=found.rows,
+                )
 
 
 def numbers(table: Table) -> dict[str, Any]:

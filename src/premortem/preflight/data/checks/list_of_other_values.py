@@ -1,9 +1,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
-from premortem.amounts import share
 from premortem.preflight.data.data_facts import DataFacts, Entries, Root
-from premortem.preflight.data.names import shown, stem
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.names import stem
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, share
 
 _MOST = 300  # values of a column of classes
 _LOST = 0.03  # of the rows
@@ -27,21 +26,16 @@ class ListOfOtherValues(Check):
     list names: the numbers are places in it.
     """
 
-    card = Card(
-        "PM705",
-        "list-of-other-values",
-        "data-labels",
-        Severity.WARNING,
-        explains=("classes-differ-between-splits", "rows-without-a-partner"),
+    card = Card("PM705", "list-of-other-values", "data-labels", Severity.WARNING).explaining(
+        "classes-differ-between-splits", "rows-without-a-partner"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for given in root.entries:
-                if 2 <= len(given.values) <= _MOST and facts.reads(given.path):
-                    found = self._judged(facts, root, given)
-                    if found is not None:
-                        yield found
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for given in root.entries:
+            if 2 <= len(given.values) <= _MOST and facts.reads(given.path):
+                found = self._judged(facts, root, given)
+                if found is not None:
+                    yield found
 
     def _judged(self, facts: DataFacts, root: Root, given: Entries) -> Finding | None:
         listed = set(given.values)
@@ -71,7 +65,7 @@ class ListOfOtherValues(Check):
                     sorted(set(values) - listed, key=lambda v: -values[v])[:3],
                 )
                 return self.finding(
-                    f"`{shown(root.name)}`: `{shown(given.shown)}` lists {quoted(strange)}, which `{shown(column)}` of `{shown(table.shown)}` does not have, and "
+                    f"`{given.shown}` lists {quoted(strange)}, which `{column}` of `{table.shown}` does not have, and "
                     f"lacks {quoted(unknown)}, which {lost:,} rows have ({share(lost, sum(values.values()))})",
                     cause="The list is that of other data"
                     + (
@@ -81,7 +75,7 @@ class ListOfOtherValues(Check):
                     )
                     + ": rows with other values are passed over.",
                     remedy="Make the list from the column, and stop at a value that it does not have.",
-                    file=shown(given.path),
+                    file=given.path,
                     column=column,
                     rows=lost,
                 )
@@ -102,4 +96,4 @@ def outside(listed: set[str], values: Mapping[str, int]) -> int:
 
 
 def quoted(words: list[str]) -> str:
-    return ", ".join(f"`{shown(word)}`" for word in words)
+    return ", ".join(f"`{word}`" for word in words)

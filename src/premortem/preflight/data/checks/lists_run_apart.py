@@ -1,9 +1,7 @@
 import re
 
 from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, looks_of
 
 _TAGS = frozenset(
     "tag tags label labels target targets class classes pos upos xpos ner bio slot slots".split()
@@ -28,34 +26,29 @@ class ListsRunApart(Check):
     labels, or the script predicts it: a reward comes after what was done.
     """
 
-    card = Card(
-        "PM738",
-        "lists-run-apart",
-        "data-labels",
-        Severity.WARNING,
-        explains=("uninformative-labels",),
+    card = Card("PM738", "lists-run-apart", "data-labels", Severity.WARNING).explaining(
+        "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            looks = {look.path: look for group in root.groups for look in group.looks if look.parallel}
-            for look in (each for each in looks.values() if facts.reads(each.path)):
-                for one, two, what, number, of in look.parallel:
-                    if not {one, two} <= facts.words or (what == "moved" and not is_tag(two, facts)):
-                        continue
-                    where = f"`{shown(root.name)}`: `{shown(one)}` and `{shown(two)}` in `{shown(look.path)}`"
-                    said = (
-                        f"{where} are not as long as each other in {number:,} of {of:,} records ({share(number, of)})"
-                        if what == "uneven"
-                        else f"{where} run apart: `{shown(two)}` goes with the entry {'before' if number > 0 else 'behind'} its own"
-                    )
-                    yield self.finding(
-                        said,
-                        cause="Entries belong to those of the same place in the other list: each label is that of a neighbour (off by one).",
-                        remedy="Write both lists in one go, and stop when they differ in length.",
-                        file=shown(look.path),
-                        lists=[one, two],
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        looks = {look.path: look for look in looks_of(root) if look.parallel}
+        for look in (each for each in looks.values() if facts.reads(each.path)):
+            for one, two, what, number, of in look.parallel:
+                if not {one, two} <= facts.words or (what == "moved" and not is_tag(two, facts)):
+                    continue
+                where = f"`{one}` and `{two}` in `{look.path}`"
+                said = (
+                    f"{where} are not as long as each other in {number:,} of {of:,} records ({share(number, of)})"
+                    if what == "uneven"
+                    else f"{where} run apart: `{two}` goes with the entry {'before' if number > 0 else 'behind'} its own"
+                )
+                yield self.finding(
+                    said,
+                    cause="Entries belong to those of the same place in the other list: each label is that of a neighbour (off by one).",
+                    remedy="Write both lists in one go, and stop when they differ in length.",
+                    file=look.path,
+                    lists=[one, two],
+                )
 
 
 def is_tag(name: str, facts: DataFacts) -> bool:

@@ -1,10 +1,7 @@
 from itertools import combinations
 
-from premortem.amounts import share
 from premortem.preflight.data import names
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 _FEWEST = 5  # entries in both
 _SHARE = 0.01
@@ -26,35 +23,28 @@ class ListsShareEntries(Check):
     Below five entries and one percent of the shorter list; of lists that are not called after a split.
     """
 
-    card = Card(
-        "PM700",
-        "lists-share-entries",
-        "data-order",
-        Severity.WARNING,
-        explains=("evaluated-on-training-rows",),
+    card = Card("PM700", "lists-share-entries", "data-order", Severity.WARNING).explaining(
+        "evaluated-on-training-rows"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            lists = [
-                (each, split)
-                for each in root.entries
-                if each.key
-                and facts.reads(each.path)
-                and (split := names.split_of(each.key.rpartition(".")[2]))
-            ]
-            for (first, one), (second, two) in combinations(lists, 2):
-                before = (first.key.rpartition(".")[0], second.key.rpartition(".")[0])
-                if first.path != second.path or one == two or before[0] != before[1]:
-                    continue
-                common = set(first.values) & set(second.values)
-                small = min(len(set(first.values)), len(set(second.values)))
-                if len(common) >= max(_FEWEST, _SHARE * small):
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(first.key)}` and `{shown(second.key)}` of `{shown(first.path)}` share {len(common):,} entries "
-                        f"({share(len(common), small)} of the shorter list), such as `{shown(min(common))}`",
-                        cause="The same samples are in both splits: what is judged was trained on.",
-                        remedy="Take them out of the training list.",
-                        file=shown(first.path),
-                        rows=len(common),
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        lists = [
+            (each, split)
+            for each in root.entries
+            if each.key and facts.reads(each.path) and (split := names.split_of(each.key.rpartition(".")[2]))
+        ]
+        for (first, one), (second, two) in combinations(lists, 2):
+            before = (first.key.rpartition(".")[0], second.key.rpartition(".")[0])
+            if first.path != second.path or one == two or before[0] != before[1]:
+                continue
+            common = set(first.values) & set(second.values)
+            small = min(len(set(first.values)), len(set(second.values)))
+            if len(common) >= max(_FEWEST, _SHARE * small):
+                yield self.finding(
+                    f"`{first.key}` and `{second.key}` of `{first.path}` share {len(common):,} entries "
+                    f"({share(len(common), small)} of the shorter list), such as `{min(common)}`",
+                    cause="The same samples are in both splits: what is judged was trained on.",
+                    remedy="Take them out of the training list.",
+                    file=first.path,
+                    rows=len(common),
+                )

@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.profile.lying import wrong
 
 
@@ -22,27 +20,22 @@ class MasksTurned(Check):
     When brightness does not follow the masks in any way, when pictures are symmetric, and when sizes of image and mask differ.
     """
 
-    card = Card(
-        "PM694",
-        "masks-do-not-lie-on-images",
-        "data-labels",
-        Severity.WARNING,
-        explains=("targets-do-not-lie-on-inputs", "targets-stored-turned", "uninformative-labels"),
+    card = Card("PM694", "masks-do-not-lie-on-images", "data-labels", Severity.WARNING).explaining(
+        "targets-do-not-lie-on-inputs", "targets-stored-turned", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for pairing in root.pairings:
-                found = wrong(pairing.laid)
-                if found is None:
-                    continue
-                way, number, of = found
-                yield self.finding(
-                    f"`{shown(root.name)}`: {number} of {of} masks in `{shown(pairing.right)}` fit their images in `{shown(pairing.left)}` "
-                    f"only when they are laid {way}",
-                    cause="The brightness of the pixels follows the masks in that way and hardly as they are.",
-                    remedy="Draw a few masks over their images, and export the masks again in the images' order of rows and columns.",
-                    folder=shown(pairing.right),
-                    way=way,
-                    masks=number,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for pairing in root.pairings:
+            found = wrong(pairing.laid)
+            if found is None:
+                continue
+            way, number, of = found
+            yield self.finding(
+                f"{number} of {of} masks in `{pairing.right}` fit their images in `{pairing.left}` "
+                f"only when they are laid {way}",
+                cause="The brightness of the pixels follows the masks in that way and hardly as they are.",
+                remedy="Draw a few masks over their images, and export the masks again in the images' order of rows and columns.",
+                folder=pairing.right,
+                way=way,
+                masks=number,
+            )

@@ -1,7 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import partners
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class NamesLeaveTheirKeys(Check):
@@ -20,28 +18,27 @@ class NamesLeaveTheirKeys(Check):
     When nine of ten keys have the same name in both, when a key has several names, and when no two columns have the same words.
     """
 
-    card = Card(
-        "PM701", "names-leave-their-keys", "data-order", Severity.WARNING, explains=("uninformative-labels",)
+    card = Card("PM701", "names-leave-their-keys", "data-order", Severity.WARNING).explaining(
+        "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[frozenset[str]] = set()
-            for table, listed, column in partners.pairs(root.tables):
-                both = frozenset({table.shown, listed.shown})
-                if both in seen or not partners.is_list(listed, column):
-                    continue
-                found = partners.renamed(table, listed, column)
-                if found is None:
-                    continue
-                seen.add(both)
-                one, two, wrong, of, example = found
-                yield self.finding(
-                    f"`{shown(root.name)}`: {wrong:,} of {of:,} keys of `{shown(column)}` have another name in `{shown(listed.shown)}` (`{shown(two)}`) than in "
-                    f"`{shown(table.shown)}` (`{shown(one)}`), for example `{shown(example)}`",
-                    cause="The column of keys and the others have moved against each other in one of the tables (one row off, or sorted apart).",
-                    remedy="Export the table again.",
-                    file=shown(listed.path),
-                    column=column,
-                    rows=wrong,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[frozenset[str]] = set()
+        for table, listed, column in partners.pairs(root.tables):
+            both = frozenset({table.shown, listed.shown})
+            if both in seen or not partners.is_list(listed, column):
+                continue
+            found = partners.renamed(table, listed, column)
+            if found is None:
+                continue
+            seen.add(both)
+            one, two, wrong, of, example = found
+            yield self.finding(
+                f"{wrong:,} of {of:,} keys of `{column}` have another name in `{listed.shown}` (`{two}`) than in "
+                f"`{table.shown}` (`{one}`), for example `{example}`",
+                cause="The column of keys and the others have moved against each other in one of the tables (one row off, or sorted apart).",
+                remedy="Export the table again.",
+                file=listed.path,
+                column=column,
+                rows=wrong,
+            )

@@ -1,7 +1,4 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, count
 
 
 class NoSamples(Check):
@@ -22,7 +19,7 @@ class NoSamples(Check):
     When the script names files in the folder, or their ending, and only `premortem check` cannot read their format.
     """
 
-    card = Card("PM650", "no-samples", "data-empty", Severity.ERROR, explains=("empty-class",))
+    card = Card("PM650", "no-samples", "data-empty", Severity.ERROR).explaining("empty-class")
 
     def look(self, facts: DataFacts) -> Findings:
         misspelled = {miss.wanted for miss in facts.misses}
@@ -31,7 +28,7 @@ class NoSamples(Check):
             unknown = facts.words and any(facts.reads(example) for _, _, example in root.skipped)
             if root.name not in misspelled and not (root.samples or root.cut or unknown or _is_text(root)):
                 yield self.finding(
-                    f"`{shown(root.name)}` holds no sample: {_why(root)}",
+                    f"`{root.name}` holds no sample: {_why(root)}",
                     cause="What is there is nothing that a dataset could load, or the data was never put there.",
                     remedy="Name the folder that holds the samples, or finish the download.",
                     skipped=[list(each) for each in root.skipped],
@@ -49,8 +46,8 @@ def _why(root: Root) -> str:
     if not root.files and not root.trouble:
         return "there is no file in it to load"
     reasons = [
-        f"{count(number, 'file')} skipped because {reason} (`{shown(example)}`)"
+        f"{count(number, 'file')} skipped because {reason} (`{example}`)"
         for reason, number, example in root.skipped
     ]
-    reasons += [f"`{shown(each.path)}`: {each.why}" for each in root.trouble[:3]]
+    reasons += [f"`{each.path}`: {each.why}" for each in root.trouble[:3]]
     return "; ".join(reasons)

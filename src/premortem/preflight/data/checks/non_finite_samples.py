@@ -1,8 +1,5 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts, Group, Look
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Group, Look, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, called, count, some
 
 _COMMON = 0.5  # of the files: then NaN marks what was not measured, and the code knows
 
@@ -28,13 +25,12 @@ class NonFiniteSamples(Check):
 
     card = Card("PM662", "non-finite-samples", "numerics-nan", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         handled = "gaps" in facts.handled
-        for root in facts.roots:
-            for group in root.groups:
-                yield from self._group(root.name, group, handled)
+        for group in root.groups:
+            yield from self._group(group, handled)
 
-    def _group(self, root: str, group: Group, handled: bool) -> Findings:
+    def _group(self, group: Group, handled: bool) -> Findings:
         looks = [look for look in group.looks if look.values and look.kind != "table"]
         bad = [look for look in looks if look.nan or look.inf]
         if not bad:
@@ -47,14 +43,14 @@ class NonFiniteSamples(Check):
             for number, word in ((sum(b.nan for b in bad), "NaN"), (sum(b.inf for b in bad), "infinite"))
             if number
         )
-        names = [f"{look.path}[{look.part}]" if look.part else look.path for look in bad]
+        names = list(map(called, bad))
         yield self.finding(
-            f"`{shown(root)}`: {len(files)} of {count(len(whole), 'file')} that were read in `{shown(group.name)}` hold "
+            f"{len(files)} of {count(len(whole), 'file')} that were read in `{group.name}` hold "
             f"numbers that are none ({kinds}): {some(names)}",
             cause="They were written like that: reading changes nothing.",
             remedy="Make these files again, leave them out, or mask the gaps in the loss.",
             severity=Severity.WARNING if rare and not handled else Severity.INFO,
-            files=[shown(name) for name in names[:50]],
+            files=list(names[:50]),
         )
 
 

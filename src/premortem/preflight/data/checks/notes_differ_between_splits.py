@@ -1,9 +1,7 @@
 import re
 
 from premortem.preflight.data import names
-from premortem.preflight.data.data_facts import DataFacts, Look
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity
 
 # What numbers are to be multiplied with, or are in. Not what the split itself amounts to, such as its mean, and not where it was cut out.
 _MATTERS = frozenset(
@@ -29,41 +27,36 @@ class NotesDifferBetweenSplits(Check):
     offsets to be added, units, gains and sampling rates.
     """
 
-    card = Card(
-        "PM736",
-        "notes-differ-between-splits",
-        "data-scale",
-        Severity.WARNING,
-        explains=("columns-differ-between-files", "columns-differ-between-phases"),
+    card = Card("PM736", "notes-differ-between-splits", "data-scale", Severity.WARNING).explaining(
+        "columns-differ-between-files", "columns-differ-between-phases"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         read = {part for word in facts.names for part in word.split(".")}
         if "attrs" in read or read & _APPLIES:
             return
-        for root in facts.roots:
-            noted: dict[tuple[str, str], list[tuple[Look, str]]] = {}
-            for group in root.groups:
-                for look in (each for each in group.looks if facts.reads(each.path)):
-                    split = names.split_of(look.path.rpartition("/")[2]) or names.split_of(look.part)
-                    for key, value in look.attributes if split else ():
-                        if spelled(key) in _MATTERS and key not in facts.words:
-                            noted.setdefault((key, names.without_split(look.part)), []).append((look, value))
-            seen: set[str] = set()
-            for (key, _), found in noted.items():
-                one = found[0]
-                other = next((each for each in found if each[1] != one[1]), None)
-                if other is None or key in seen:
-                    continue
-                seen.add(key)
-                yield self.finding(
-                    f"`{shown(root.name)}`: `{shown(key)}` is {shown(one[1])[:40]} in `{shown(one[0].path)}` and {shown(other[1])[:40]} in `{shown(other[0].path)}`, and the "
-                    f"script does not read it",
-                    cause="The numbers of the two splits are stored in another scale or unit, as the files themselves say.",
-                    remedy="Apply the attribute when the array is read.",
-                    files=[shown(one[0].path), shown(other[0].path)],
-                    key=key,
-                )
+        noted: dict[tuple[str, str], list[tuple[Look, str]]] = {}
+        for group in root.groups:
+            for look in (each for each in group.looks if facts.reads(each.path)):
+                split = names.split_of(look.path.rpartition("/")[2]) or names.split_of(look.part)
+                for key, value in look.attributes if split else ():
+                    if spelled(key) in _MATTERS and key not in facts.words:
+                        noted.setdefault((key, names.without_split(look.part)), []).append((look, value))
+        seen: set[str] = set()
+        for (key, _), found in noted.items():
+            one = found[0]
+            other = next((each for each in found if each[1] != one[1]), None)
+            if other is None or key in seen:
+                continue
+            seen.add(key)
+            yield self.finding(
+                f"`{key}` is {one[1][:40]} in `{one[0].path}` and {other[1][:40]} in `{other[0].path}`, and the "
+                f"script does not read it",
+                cause="The numbers of the two splits are stored in another scale or unit, as the files themselves say.",
+                remedy="Apply the attribute when the array is read.",
+                files=[one[0].path, other[0].path],
+                key=key,
+            )
 
 
 def spelled(key: str) -> str:

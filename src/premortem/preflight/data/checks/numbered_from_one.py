@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class NumberedFromOne(Check):
@@ -19,25 +17,20 @@ class NumberedFromOne(Check):
     Unless nothing goes together as the numbers are, and clearly does when all of them are moved by one.
     """
 
-    card = Card(
-        "PM616",
-        "numbered-from-one",
-        "data-order",
-        Severity.WARNING,
-        explains=("uninformative-labels",),
+    card = Card("PM616", "numbered-from-one", "data-order", Severity.WARNING).explaining(
+        "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for moved in root.moved:
-                yield self.finding(
-                    f"`{shown(root.name)}`: {moved.what} of `{shown(moved.path)}` go with the rows of `{shown(moved.other)}` by "
-                    f"{moved.here:.2f} as they are, and by {moved.there:.2f} when all of them are moved by {moved.step:+d}: numbered from "
-                    f"{'1' if moved.step < 0 or moved.what == 'labels' else 'another row'}, or misaligned by one row",
-                    cause=f"The {moved.what} do not belong to the rows that they name, and do to the ones beside these: an offset by one "
-                    "(numbering from 1, or a row that was dropped on one side).",
-                    remedy="Join by a key, or count from the same number in both files.",
-                    file=shown(moved.path),
-                    other=shown(moved.other),
-                    step=moved.step,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for moved in root.moved:
+            yield self.finding(
+                f"{moved.what} of `{moved.path}` go with the rows of `{moved.other}` by "
+                f"{moved.here:.2f} as they are, and by {moved.there:.2f} when all of them are moved by {moved.step:+d}: numbered from "
+                f"{'1' if moved.step < 0 or moved.what == 'labels' else 'another row'}, or misaligned by one row",
+                cause=f"The {moved.what} do not belong to the rows that they name, and do to the ones beside these: an offset by one "
+                "(numbering from 1, or a row that was dropped on one side).",
+                remedy="Join by a key, or count from the same number in both files.",
+                file=moved.path,
+                other=moved.other,
+                step=moved.step,
+            )

@@ -1,10 +1,7 @@
-from premortem.amounts import count, some
 from premortem.preflight.data.cells import Notation
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import thousands
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, count, some, whole_tables
+from premortem.preflight.unit import Card, Finding, Findings, Severity
 
 _FEWEST = 3  # cells of each
 _SHARE = 0.01
@@ -34,85 +31,80 @@ class NumbersInTwoNotations(Check):
     the code turns into points, and for points that it removes.
     """
 
-    card = Card(
-        "PM628",
-        "numbers-in-two-notations",
-        "data-scale",
-        Severity.WARNING,
-        explains=("columns-differ-between-files", "column-of-other-rows", "another-unit-in-a-part"),
+    card = Card("PM628", "numbers-in-two-notations", "data-scale", Severity.WARNING).explaining(
+        "columns-differ-between-files", "column-of-other-rows", "another-unit-in-a-part"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if "=" not in t.part):
-                for column, found in table.notations.items():
-                    if not facts.uses(table, column):
-                        continue
-                    least = max(_FEWEST, _SHARE * (found.commas + found.points))
-                    if found.commas >= least and found.points >= least:
-                        yield self._mixed(root, table, column, found)
-                    elif found.commas >= least and facts.drops_commas:
-                        yield self._dropped(root, table, column, found)
-            if not facts.drops_points:
-                yield from self._thousands(facts, root, ".")
-            if facts.turns_commas:
-                yield from self._thousands(facts, root, ",")
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in (t for t in root.tables if "=" not in t.part):
+            for column, found in table.notations.items():
+                if not facts.uses(table, column):
+                    continue
+                least = max(_FEWEST, _SHARE * (found.commas + found.points))
+                if found.commas >= least and found.points >= least:
+                    yield self._mixed(table, column, found)
+                elif found.commas >= least and facts.drops_commas:
+                    yield self._dropped(table, column, found)
+        if not facts.drops_points:
+            yield from self._thousands(facts, root, ".")
+        if facts.turns_commas:
+            yield from self._thousands(facts, root, ",")
 
     def _thousands(self, facts: DataFacts, root: Root, mark: str) -> Findings:
-        whole = [t for t in root.tables if t.cells and "=" not in t.part]
+        whole = whole_tables(root)
         seen = set()
         for table in whole:
             for column in table.cells:
                 found = thousands.within(table, column, mark) if facts.uses(table, column) else None
                 if found is not None:
                     seen.add((table.columns, column))
-                    yield self._grouped(root, table, column, found, mark)
+                    yield self._grouped(table, column, found, mark)
         for family in thousands.families(whole):
             for column in family[0].cells:
                 if (family[0].columns, column) not in seen and facts.uses(family[0], column):
                     odd = thousands.across(family, column, mark)
                     if odd is not None:
-                        yield self._grouped(root, odd[0], column, odd[1], mark, others=len(family) - 1)
+                        yield self._grouped(odd[0], column, odd[1], mark, others=len(family) - 1)
 
     def _grouped(
-        self, root: Root, table: Table, column: str, found: thousands.Thousands, mark: str, others: int = 0
+        self, table: Table, column: str, found: thousands.Thousands, mark: str, others: int = 0
     ) -> Finding:
         how = "a point" if mark == "." else "a comma"
-        where, beside = "", f"beside whole numbers such as `{shown(found.plain)}`" if found.plain else ""
+        where, beside = "", f"beside whole numbers such as `{found.plain}`" if found.plain else ""
         if found.where is not None:
-            words = some(map(shown, found.where[1]))
-            where = f", all where `{shown(found.where[0])}` is {words}"
+            words = some(found.where[1])
+            where = f", all where `{found.where[0]}` is {words}"
         if others:
             beside = f"while {count(others, 'other file')} with these columns {'has' if others == 1 else 'have'} none"
         return self.finding(
-            f"`{shown(root.name)}`: {found.rows:,} of {found.of:,} cells in `{shown(column)}` of `{shown(table.shown)}` have {how} between thousands "
-            f"(`{shown(found.example)}`), {beside}{where}: read as thousands they fit the other numbers, and as decimals they do not",
+            f"{found.rows:,} of {found.of:,} cells in `{column}` of `{table.shown}` have {how} between thousands "
+            f"(`{found.example}`), {beside}{where}: read as thousands they fit the other numbers, and as decimals they do not",
             cause=f"The rows come from a machine with other regional settings (locale): a reader that takes {how} for the decimal mark makes a "
             "thousandth of these numbers.",
             remedy=f'Read these rows as text and remove the mark, with `thousands="{mark}"` for instance, or export them without it.',
-            file=shown(table.path),
+            file=table.path,
             column=column,
             cells=found.rows,
         )
 
-    def _mixed(self, root: Root, table: Table, column: str, found: Notation) -> Finding:
+    def _mixed(self, table: Table, column: str, found: Notation) -> Finding:
         return self.finding(
-            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` is written with a decimal comma in {found.commas:,} rows "
-            f"(`{shown(found.example)}`) and with a decimal point in {found.points:,} (`{shown(found.other)}`)",
+            f"`{column}` of `{table.shown}` is written with a decimal comma in {found.commas:,} rows "
+            f"(`{found.example}`) and with a decimal point in {found.points:,} (`{found.other}`)",
             cause="The rows come from machines with other regional settings (locale): read in one way, the numbers of the others are on "
             "another scale.",
             remedy="Export all rows with the same settings, or convert each source with its own decimal mark.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
         )
 
-    def _dropped(self, root: Root, table: Table, column: str, found: Notation) -> Finding:
+    def _dropped(self, table: Table, column: str, found: Notation) -> Finding:
         return self.finding(
-            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` has a decimal comma in {found.commas:,} rows "
-            f"(`{shown(found.example)}`), and the script drops commas as marks between thousands",
+            f"`{column}` of `{table.shown}` has a decimal comma in {found.commas:,} rows "
+            f"(`{found.example}`), and the script drops commas as marks between thousands",
             cause="The file was written with other regional settings (locale) than the code expects: its numbers become ten or a hundred "
             "times as large, on another scale.",
             remedy="Export the file with decimal points, or turn the comma into a point where it is read.",
-            file=shown(table.path),
+            file=table.path,
             column=column,
         )

@@ -1,6 +1,4 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class NumbersOfAnotherVocabulary(Check):
@@ -25,27 +23,22 @@ class NumbersOfAnotherVocabulary(Check):
     else: neither is a vocabulary. For files that the script does not read.
     """
 
-    card = Card(
-        "PM716",
-        "numbers-of-another-vocabulary",
-        "data-labels",
-        Severity.WARNING,
-        explains=("uninformative-labels", "tokens-numbered-differently"),
+    card = Card("PM716", "numbers-of-another-vocabulary", "data-labels", Severity.WARNING).explaining(
+        "uninformative-labels", "tokens-numbered-differently"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for found in root.recoded:
-                if not (facts.reads(found.path.partition("[")[0]) and facts.reads(found.vocabulary)):
-                    continue
-                word, here, there = found.example
-                yield self.finding(
-                    f"`{shown(root.name)}`: `{shown(found.path)}` holds the words of `{shown(found.column)}` in `{shown(found.text)}` in another "
-                    f"numbering than `{shown(found.vocabulary)}`: {found.wrong:,} of {found.words:,} words differ; `{shown(word)}` is {here} in "
-                    f"the one and {there} in the other",
-                    cause="The file is a stale cache: it was encoded with another vocabulary than the one that is used now.",
-                    remedy=f"Delete `{shown(found.path)}` and encode the text again with `{shown(found.vocabulary)}`.",
-                    file=shown(found.path),
-                    words=found.words,
-                    wrong=found.wrong,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for found in root.recoded:
+            if not (facts.reads(found.path.partition("[")[0]) and facts.reads(found.vocabulary)):
+                continue
+            word, here, there = found.example
+            yield self.finding(
+                f"`{found.path}` holds the words of `{found.column}` in `{found.text}` in another "
+                f"numbering than `{found.vocabulary}`: {found.wrong:,} of {found.words:,} words differ; `{word}` is {here} in "
+                f"the one and {there} in the other",
+                cause="The file is a stale cache: it was encoded with another vocabulary than the one that is used now.",
+                remedy=f"Delete `{found.path}` and encode the text again with `{found.vocabulary}`.",
+                file=found.path,
+                words=found.words,
+                wrong=found.wrong,
+            )

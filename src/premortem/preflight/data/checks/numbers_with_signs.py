@@ -1,9 +1,8 @@
 import re
 
-from premortem.amounts import is_number, share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.amounts import is_number
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, share, whole_tables
 
 # A sign or three letters before a number, or anything short behind it; one letter before it is the code of something (V573).
 _SIGNED = re.compile(r"^(?:[^\w\s+\-.,]{1,3}|[A-Z]{3})\s?[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s?[^\d\s.,]{1,4}$")
@@ -35,34 +34,33 @@ class NumbersWithSigns(Check):
 
     card = Card("PM714", "numbers-with-signs", "data-scale", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and "=" not in t.part):
-                for column, cells in table.cells.items():
-                    if not facts.uses(table, column):
-                        continue
-                    odd = [
-                        c
-                        for c in cells
-                        if not is_number(c) and _SIGNED.match(c.strip()) and not _TYPES.match(c.strip())
-                    ]
-                    plain = sum(map(is_number, cells)) if odd else 0
-                    if odd and is_open_at_the_ends(odd, [float(cell) for cell in cells if is_number(cell)]):
-                        continue
-                    if (
-                        len(odd) >= max(5, _SOME * len(cells))
-                        and plain >= _PLAIN * len(cells)
-                        and plain + len(odd) >= 0.9 * len(cells)
-                    ):
-                        yield self.finding(
-                            f"`{shown(root.name)}`: {len(odd):,} of {len(cells):,} cells of `{shown(column)}` in `{shown(table.shown)}` ({share(len(odd), len(cells))}) are "
-                            f"written with a sign or a unit, such as `{shown(odd[0])}`; the others are plain numbers",
-                            cause="The rows come from two sources, and one of them writes what the number means into the cell.",
-                            remedy="Take the sign off where the file is read, and convert by it.",
-                            file=shown(table.path),
-                            column=column,
-                            rows=len(odd),
-                        )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in whole_tables(root):
+            for column, cells in table.cells.items():
+                if not facts.uses(table, column):
+                    continue
+                odd = [
+                    c
+                    for c in cells
+                    if not is_number(c) and _SIGNED.match(c.strip()) and not _TYPES.match(c.strip())
+                ]
+                plain = sum(map(is_number, cells)) if odd else 0
+                if odd and is_open_at_the_ends(odd, [float(cell) for cell in cells if is_number(cell)]):
+                    continue
+                if (
+                    len(odd) >= max(5, _SOME * len(cells))
+                    and plain >= _PLAIN * len(cells)
+                    and plain + len(odd) >= 0.9 * len(cells)
+                ):
+                    yield self.finding(
+                        f"{len(odd):,} of {len(cells):,} cells of `{column}` in `{table.shown}` ({share(len(odd), len(cells))}) are "
+                        f"written with a sign or a unit, such as `{odd[0]}`; the others are plain numbers",
+                        cause="The rows come from two sources, and one of them writes what the number means into the cell.",
+                        remedy="Take the sign off where the file is read, and convert by it.",
+                        file=table.path,
+                        column=column,
+                        rows=len(odd),
+                    )
 
 
 def is_open_at_the_ends(odd: list[str], plain: list[float]) -> bool:

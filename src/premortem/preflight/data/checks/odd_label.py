@@ -1,6 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts, Look
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Look, Root
+from premortem.preflight.data.unit import Card, Certainty, Check, Findings, Severity, looks_of
 
 _IGNORED = {-1, -100, 255}  # what people write for "no label"
 _RARE = 0.01
@@ -23,21 +22,20 @@ class OddLabel(Check):
 
     card = Card("PM671", "odd-label", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for look in (look for group in root.groups for look in group.looks if look.labels):
-                odd = _odd(look)
-                if odd is not None:
-                    label, number, largest = odd
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {number:,} {'row' if number == 1 else 'rows'} of `{shown(look.path)}` "
-                        f"{'has' if number == 1 else 'have'} the label {label}; all the others are 0 to {largest}",
-                        cause="It is a typing error, or a code that does not stand for a class.",
-                        remedy="Correct the rows, or give the loss this number as `ignore_index`.",
-                        certainty=Certainty.SUSPECTED,
-                        label=label,
-                        rows=number,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for look in (look for look in looks_of(root) if look.labels):
+            odd = _odd(look)
+            if odd is not None:
+                label, number, largest = odd
+                yield self.finding(
+                    f"{number:,} {'row' if number == 1 else 'rows'} of `{look.path}` "
+                    f"{'has' if number == 1 else 'have'} the label {label}; all the others are 0 to {largest}",
+                    cause="It is a typing error, or a code that does not stand for a class.",
+                    remedy="Correct the rows, or give the loss this number as `ignore_index`.",
+                    certainty=Certainty.SUSPECTED,
+                    label=label,
+                    rows=number,
+                )
 
 
 def _odd(look: Look) -> tuple[int, int, int] | None:

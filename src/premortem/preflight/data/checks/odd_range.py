@@ -1,6 +1,5 @@
-from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import SMALL
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Group, Look, Root, Severity
 
 _RARE = 0.05
 
@@ -21,13 +20,12 @@ class OddRange(Check):
 
     card = Card("PM661", "odd-range", "data-scale", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for group in root.groups:
-                for part in sorted({look.part for look in group.looks})[:16]:
-                    looks = [look for look in group.looks if look.part == part and look.high is not None]
-                    yield from self._alike(root.name, group, looks)
-            yield from self._masks(root)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for group in root.groups:
+            for part in sorted({look.part for look in group.looks})[:16]:
+                looks = [look for look in group.looks if look.part == part and look.high is not None]
+                yield from self._alike(group, looks)
+        yield from self._masks(root)
 
     def _masks(self, root: Root) -> Findings:
         """Pictures that are wanted, on one scale in one split and on another in the next."""
@@ -42,14 +40,14 @@ class OddRange(Check):
             small, large = sorted((usual, top))
             if split != "train" and large > 20 * small > 0:
                 yield self.finding(
-                    f"`{shown(root.name)}`: the targets in `{shown(name)}` reach {top:g}, those in `{shown(trained)}` {usual:g}",
+                    f"the targets in `{name}` reach {top:g}, those in `{trained}` {usual:g}",
                     cause="The masks of the two splits are on different scales: 255 where the others have 1.",
                     remedy="Write both with the same numbers, or compare (`mask > 0`) where they are read.",
-                    files=[shown(name), shown(trained)],
+                    files=[name, trained],
                     usual=usual,
                 )
 
-    def _alike(self, root: str, group: Group, looks: list[Look]) -> Findings:
+    def _alike(self, group: Group, looks: list[Look]) -> Findings:
         if len(looks) < SMALL or (group.kind == "image" and group.role != "target"):
             return
         tops = sorted(_top(look) for look in looks)
@@ -62,12 +60,12 @@ class OddRange(Check):
         if usual and odd and close and not between and len(odd) <= max(1, _RARE * len(looks)):
             first = odd[0]
             yield self.finding(
-                f"`{shown(root)}`: {len(odd)} of {len(looks):,} samples in `{shown(group.name)}` "
-                f"{'is' if len(odd) == 1 else 'are'} on another scale: `{shown(first.path)}` reaches {_top(first):g}, "
+                f"{len(odd)} of {len(looks):,} samples in `{group.name}` "
+                f"{'is' if len(odd) == 1 else 'are'} on another scale: `{first.path}` reaches {_top(first):g}, "
                 f"the others stay within {usual:g}",
                 cause="It was scaled differently from the others when it was made.",
                 remedy="Divide it as the others were, or make it again.",
-                files=[shown(look.path) for look in odd[:50]],
+                files=[look.path for look in odd[:50]],
                 usual=usual,
             )
 

@@ -2,10 +2,9 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 
-from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import size, some
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.data_facts import SMALL, DataFacts, Group, Look, Root
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, some
+from premortem.preflight.data.wording import size
 
 _RARE = 0.01  # of the samples differ
 
@@ -31,43 +30,40 @@ class OddSample(Check):
 
     card = Card("PM660", "odd-sample", "shape", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for group in root.groups:
-                for finding in self._group(root.name, group):
-                    quiet = finding.evidence["differs"] in facts.handled
-                    yield replace(finding, severity=Severity.INFO) if quiet else finding
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for group in root.groups:
+            for finding in self._group(group):
+                quiet = finding.evidence["differs"] in facts.handled
+                yield replace(finding, severity=Severity.INFO) if quiet else finding
 
-    def _group(self, root: str, group: Group) -> Findings:
+    def _group(self, group: Group) -> Findings:
         looks = [look for look in group.looks if look.kind not in {"table", "tar", "text"}]
         parts = {look.part for look in looks}
         for part in sorted(parts) if len(parts) <= 16 else []:
             alike = [look for look in looks if look.part == part]
             if group.kind != "array" or len({look.path for look in alike}) == len(alike):
-                yield from self._alike(root, group, alike)
+                yield from self._alike(group, alike)
 
-    def _alike(self, root: str, group: Group, looks: list[Look]) -> Findings:
+    def _alike(self, group: Group, looks: list[Look]) -> Findings:
         usual_shape, odd_shapes = _odd_ones(looks, [look.shape for look in looks])
         usual_mode, odd_modes = _odd_ones(looks, [look.mode for look in looks])
         # Photos of any size also come in any colours, and loaders of photos convert.
         sized = group.kind == "audio" or len({look.shape for look in looks}) <= 1 + len(odd_shapes)
         if odd_modes and sized:
             first = odd_modes[0]
-            yield self._say(root, group, odd_modes, len(looks), first.mode, str(usual_mode), "type")
+            yield self._say(group, odd_modes, len(looks), first.mode, str(usual_mode), "type")
         elif odd_shapes:
             first = odd_shapes[0]
             shapes = size(first.shape), size(usual_shape if isinstance(usual_shape, tuple) else ())
-            yield self._say(root, group, odd_shapes, len(looks), *shapes, "size")
+            yield self._say(group, odd_shapes, len(looks), *shapes, "size")
 
-    def _say(
-        self, root: str, group: Group, odd: list[Look], of: int, is_: str, usual: str, what: str
-    ) -> Finding:
+    def _say(self, group: Group, odd: list[Look], of: int, is_: str, usual: str, what: str) -> Finding:
         return self.finding(
-            f"`{shown(root)}`: {len(odd)} of {of:,} samples in `{shown(group.name)}` "
-            f"{'is' if len(odd) == 1 else 'are'} unlike the others: `{shown(odd[0].path)}` is {is_}, the others are {usual}",
+            f"{len(odd)} of {of:,} samples in `{group.name}` "
+            f"{'is' if len(odd) == 1 else 'are'} unlike the others: `{odd[0].path}` is {is_}, the others are {usual}",
             cause="A file from another source, or saved in another way.",
             remedy=f"Convert or remove {some([look.path for look in odd])}, or convert every sample in the dataset.",
-            files=[shown(look.path) for look in odd[:50]],
+            files=[look.path for look in odd[:50]],
             differs=what,
             usual=usual,
         )

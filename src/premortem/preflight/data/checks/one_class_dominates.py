@@ -1,7 +1,5 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share
 
 _MOST = 0.95
 _FEWEST = 100  # samples
@@ -24,19 +22,18 @@ class OneClassDominates(Check):
 
     card = Card("PM668", "one-class-dominates", "data-labels", Severity.INFO)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            folders = [(entry.split or ".", entry.counts) for entry in root.classes]
-            labelled = [(k.path, k.labels) for group in root.groups for k in group.looks if len(k.labels) > 1]
-            for place, counts in [*folders, *labelled]:
-                whole = sum(number for _, number in counts)
-                name, largest = max(counts, key=lambda each: each[1])
-                if whole >= _FEWEST and largest > _MOST * whole:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {share(largest, whole)} of the samples of `{shown(place)}` have the label "
-                        f"`{shown(name)}` ({largest:,} of {whole:,})",
-                        cause="The classes are far from balanced.",
-                        remedy="Judge by a balanced measure, and consider weights or a weighted sampler.",
-                        label=name,
-                        share=largest / whole,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        folders = [(entry.split or ".", entry.counts) for entry in root.classes]
+        labelled = [(k.path, k.labels) for k in looks_of(root) if len(k.labels) > 1]
+        for place, counts in [*folders, *labelled]:
+            whole = sum(number for _, number in counts)
+            name, largest = max(counts, key=lambda each: each[1])
+            if whole >= _FEWEST and largest > _MOST * whole:
+                yield self.finding(
+                    f"{share(largest, whole)} of the samples of `{place}` have the label "
+                    f"`{name}` ({largest:,} of {whole:,})",
+                    cause="The classes are far from balanced.",
+                    remedy="Judge by a balanced measure, and consider weights or a weighted sampler.",
+                    label=name,
+                    share=largest / whole,
+                )

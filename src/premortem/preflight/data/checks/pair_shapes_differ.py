@@ -1,10 +1,9 @@
 from collections import Counter
 from fractions import Fraction
 
-from premortem.preflight.data.data_facts import DataFacts, Pairing
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import size, some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Pairing
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, some
+from premortem.preflight.data.wording import size
 
 _USUAL = 0.8  # of the pairs agree on one ratio of sizes
 _FEWEST = 5
@@ -24,24 +23,23 @@ class PairShapesDiffer(Check):
     Make the named pair again from one source. In the dataset, compare the sizes of both sides when a sample is loaded.
     """
 
-    card = Card("PM659", "pair-shapes-differ", "shape", Severity.WARNING, explains=("odd-sample",))
+    card = Card("PM659", "pair-shapes-differ", "shape", Severity.WARNING).explaining("odd-sample")
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for pairing in root.pairings:
-                odd = _odd(pairing)
-                if not odd:
-                    continue
-                name, first, second = odd[0]
-                usual = len(pairing.shapes) - len(odd)
-                yield self.finding(
-                    f"`{shown(root.name)}`: {len(odd)} of {len(pairing.shapes)} pairs of `{shown(pairing.left)}` and "
-                    f"`{shown(pairing.right)}` differ in size: `{shown(name)}` is {size(first)} and its partner "
-                    f"{size(second)}; {usual} pairs fit",
-                    cause="The two sides of the pair were not made from the same picture.",
-                    remedy=f"Make these again, or leave them out: {some([each[0] for each in odd])}.",
-                    pairs=[[shown(n), list(a), list(b)] for n, a, b in odd[:50]],
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for pairing in root.pairings:
+            odd = _odd(pairing)
+            if not odd:
+                continue
+            name, first, second = odd[0]
+            usual = len(pairing.shapes) - len(odd)
+            yield self.finding(
+                f"{len(odd)} of {len(pairing.shapes)} pairs of `{pairing.left}` and "
+                f"`{pairing.right}` differ in size: `{name}` is {size(first)} and its partner "
+                f"{size(second)}; {usual} pairs fit",
+                cause="The two sides of the pair were not made from the same picture.",
+                remedy=f"Make these again, or leave them out: {some([each[0] for each in odd])}.",
+                pairs=[[n, list(a), list(b)] for n, a, b in odd[:50]],
+            )
 
 
 def _odd(pairing: Pairing) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:

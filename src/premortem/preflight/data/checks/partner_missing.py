@@ -1,8 +1,5 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts, Pairing, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Pairing
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, count, some
 
 _BY_ACCIDENT = 0.2  # of the inputs; where more lack a target, only a part was meant to have one
 
@@ -21,18 +18,17 @@ class PartnerMissing(Check):
     Bring the missing files, or remove their partners. Pair by name, never by position.
     """
 
-    card = Card(
-        "PM656", "partner-missing", "data-labels", Severity.WARNING, explains=("sequence-counts-differ",)
+    card = Card("PM656", "partner-missing", "data-labels", Severity.WARNING).explaining(
+        "sequence-counts-differ"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            lacking = {name for each in root.uneven for name in each.lacks}
-            for pairing in root.pairings:
-                yield from self._without_target(root, pairing, lacking)
-                yield from self._without_input(root, pairing)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        lacking = {name for each in root.uneven for name in each.lacks}
+        for pairing in root.pairings:
+            yield from self._without_target(pairing, lacking)
+            yield from self._without_input(pairing)
 
-    def _without_target(self, root: Root, pairing: Pairing, lacking: set[str]) -> Findings:
+    def _without_target(self, pairing: Pairing, lacking: set[str]) -> Findings:
         alone = len(pairing.left_only)
         whole = pairing.both + alone
         if not alone or pairing.right.rpartition("/")[2] in lacking:
@@ -41,12 +37,10 @@ class PartnerMissing(Check):
         accident = empty or alone <= _BY_ACCIDENT * whole
         unsure = pairing.annotations or pairing.counted
         severity = Severity.WARNING if accident and not unsure else Severity.INFO
-        lead = (
-            f"`{shown(pairing.right)}` is empty" if empty else f"{alone:,} of {whole:,} have no partner there"
-        )
+        lead = f"`{pairing.right}` is empty" if empty else f"{alone:,} of {whole:,} have no partner there"
         yield self.finding(
-            f"`{shown(root.name)}`: files of `{shown(pairing.left)}` belong to files of the same name in "
-            f"`{shown(pairing.right)}`, but {lead}: {some(pairing.left_only)}",
+            f"files of `{pairing.left}` belong to files of the same name in "
+            f"`{pairing.right}`, but {lead}: {some(pairing.left_only)}",
             cause="One side of the pair was not copied, not made, or removed.",
             remedy="Bring the missing files, or leave their partners out; pair by name, not by position.",
             severity=severity,
@@ -54,12 +48,12 @@ class PartnerMissing(Check):
             of=whole,
         )
 
-    def _without_input(self, root: Root, pairing: Pairing) -> Findings:
+    def _without_input(self, pairing: Pairing) -> Findings:
         alone = len(pairing.right_only)
         if alone and 2 * alone <= pairing.both:
             yield self.finding(
-                f"`{shown(root.name)}`: {count(alone, 'file')} in `{shown(pairing.right)}` "
-                f"{'has' if alone == 1 else 'have'} no partner in `{shown(pairing.left)}`: {some(pairing.right_only)}",
+                f"{count(alone, 'file')} in `{pairing.right}` "
+                f"{'has' if alone == 1 else 'have'} no partner in `{pairing.left}`: {some(pairing.right_only)}",
                 cause="The other side of the pair was not copied, or was removed.",
                 remedy="Bring the missing files, or remove these; pair by name, not by position.",
                 severity=Severity.INFO if pairing.counted else Severity.WARNING,

@@ -2,10 +2,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table
 
 _FEWEST = 3  # parts
 
@@ -27,37 +24,30 @@ class PartsByLetters(Check):
     Unless the code sorts names without a key, and another file has exactly as many rows as all parts together.
     """
 
-    card = Card(
-        "PM698",
-        "parts-in-the-order-of-letters",
-        "data-order",
-        Severity.WARNING,
-        explains=("uninformative-labels", "labels-numbered-differently"),
+    card = Card("PM698", "parts-in-the-order-of-letters", "data-order", Severity.WARNING).explaining(
+        "uninformative-labels", "labels-numbered-differently"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         if not facts.sorts:
             return
-        for root in facts.roots:
-            for parts in numbered(root):
-                by_name = sorted(parts, key=lambda table: table.path)
-                by_number = sorted(parts, key=number)
-                total = sum(table.rows for table in parts)
-                listed = [t for t in root.tables if t.rows == total and t not in parts]
-                if by_name == by_number or not listed:
-                    continue
-                late = next(
-                    at for at, (a, b) in enumerate(zip(by_name, by_number, strict=True)) if a is not b
-                )
-                yield self.finding(
-                    f"`{shown(root.name)}`: sorted by name, `{shown(by_name[late].path)}` comes in the place of "
-                    f"`{shown(by_number[late].path)}`, and `{shown(listed[0].shown)}` has a row for each of the {total:,} rows of these "
-                    f"{len(parts)} files",
-                    cause="The script sorts the names of files as texts, in which 10 comes before 2.",
-                    remedy="Sort by the number in the name, or write the numbers with leading zeros.",
-                    files=[shown(table.path) for table in by_name[:20]],
-                    rows=total,
-                )
+        for parts in numbered(root):
+            by_name = sorted(parts, key=lambda table: table.path)
+            by_number = sorted(parts, key=number)
+            total = sum(table.rows for table in parts)
+            listed = [t for t in root.tables if t.rows == total and t not in parts]
+            if by_name == by_number or not listed:
+                continue
+            late = next(at for at, (a, b) in enumerate(zip(by_name, by_number, strict=True)) if a is not b)
+            yield self.finding(
+                f"sorted by name, `{by_name[late].path}` comes in the place of "
+                f"`{by_number[late].path}`, and `{listed[0].shown}` has a row for each of the {total:,} rows of these "
+                f"{len(parts)} files",
+                cause="The script sorts the names of files as texts, in which 10 comes before 2.",
+                remedy="Sort by the number in the name, or write the numbers with leading zeros.",
+                files=[table.path for table in by_name[:20]],
+                rows=total,
+            )
 
 
 def numbered(root: Root) -> Iterator[list[Table]]:

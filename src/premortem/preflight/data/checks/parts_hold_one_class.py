@@ -2,10 +2,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from premortem.preflight.data.compared import numberless
-from premortem.preflight.data.data_facts import LABELS, DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import LABELS
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table
 from premortem.profile.weighting import entropy
 
 _STREAMS = {"IterableDataset", "WebDataset", "IterDataPipe", "webdataset", "wds", "FullSyncPipeline"}
@@ -31,39 +29,34 @@ class PartsHoldOneClass(Check):
     When the script does not stream its data, when it permutes all of it, and when it reads several parts in turns.
     """
 
-    card = Card(
-        "PM625",
-        "parts-hold-one-class",
-        "data-order",
-        Severity.WARNING,
-        explains=("class-sorted-batches", "uninformative-labels"),
+    card = Card("PM625", "parts-hold-one-class", "data-order", Severity.WARNING).explaining(
+        "class-sorted-batches", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         last = {word.rpartition(".")[2] for word in facts.names}
         if facts.permutes or not last & _STREAMS or any(word.lower() in _MIXES for word in last):
             return
-        for root in facts.roots:
-            parts: dict[tuple[str, str], list[tuple[Table, Mapping[str, int]]]] = defaultdict(list)
-            for table in root.tables:
-                for column, counts in table.categories.items():
-                    if column.lower() in LABELS | {"cls", "folder"} and table.split in {"", "train"}:
-                        parts[numberless(table.path), column].append((table, counts))
-            for (path, column), found in parts.items():
-                every: Counter[str] = sum((Counter(counts) for _, counts in found), Counter())
-                overall = entropy(every)
-                rows = sum(every.values())
-                if len(found) < _FEWEST or rows < _ROWS or not overall:
-                    continue
-                within = sum(entropy(counts) * sum(counts.values()) for _, counts in found) / rows
-                if within < _PURE * overall:
-                    first, counts = found[0]
-                    yield self.finding(
-                        f"`{shown(root.name)}`: the parts `{shown(path)}` come class by class: `{shown(first.path)}` holds {len(counts)} of "
-                        f"{len(every)} classes of `{shown(column)}`, and the others likewise",
-                        cause="The samples were packed sorted by class and not shuffled; a buffer of the script mixes only what is near each other.",
-                        remedy="Shuffle all samples before they are packed into parts.",
-                        parts=len(found),
-                        classes=len(every),
-                        within=round(within / overall, 3),
-                    )
+        parts: dict[tuple[str, str], list[tuple[Table, Mapping[str, int]]]] = defaultdict(list)
+        for table in root.tables:
+            for column, counts in table.categories.items():
+                if column.lower() in LABELS | {"cls", "folder"} and table.split in {"", "train"}:
+                    parts[numberless(table.path), column].append((table, counts))
+        for (path, column), found in parts.items():
+            every: Counter[str] = sum((Counter(counts) for _, counts in found), Counter())
+            overall = entropy(every)
+            rows = sum(every.values())
+            if len(found) < _FEWEST or rows < _ROWS or not overall:
+                continue
+            within = sum(entropy(counts) * sum(counts.values()) for _, counts in found) / rows
+            if within < _PURE * overall:
+                first, counts = found[0]
+                yield self.finding(
+                    f"the parts `{path}` come class by class: `{first.path}` holds {len(counts)} of "
+                    f"{len(every)} classes of `{column}`, and the others likewise",
+                    cause="The samples were packed sorted by class and not shuffled; a buffer of the script mixes only what is near each other.",
+                    remedy="Shuffle all samples before they are packed into parts.",
+                    parts=len(found),
+                    classes=len(every),
+                    within=round(within / overall, 3),
+                )

@@ -2,13 +2,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from premortem.amounts import share
 from premortem.preflight.data.cells import is_key
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import columns, order
-from premortem.preflight.data.tables import Table, is_whole
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.tables import is_whole
+from premortem.preflight.data.unit import Check, DataFacts, Root, Table, share, whole_tables
+from premortem.preflight.unit import Card, Finding, Findings, Severity
 
 _AGAIN = 0.03  # of the rows
 _AS_OFTEN = 0.9  # of the rows that come again do so equally often
@@ -35,24 +33,23 @@ class PassageComesAgain(Check):
     percent of the rows.
     """
 
-    card = Card(
-        "PM619", "passage-comes-again", "data-order", Severity.WARNING, explains=("copies-within-split",)
+    card = Card("PM619", "passage-comes-again", "data-order", Severity.WARNING).explaining(
+        "copies-within-split"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            tables = [t for t in root.tables if t.cells and "=" not in t.part]
-            seen: set[str] = set()
-            for table in tables:
-                found = self._rows(root, table) or self._passage(facts, root, table)
-                if found is not None:
-                    seen.add(table.shown)
-                    yield found
-            for first, second in combinations(tables, 2):
-                if first.shown not in seen and second.shown not in seen and first.path != second.path:
-                    yield from self._between(facts, root, first, second)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        tables = whole_tables(root)
+        seen: set[str] = set()
+        for table in tables:
+            found = self._rows(table) or self._passage(facts, table)
+            if found is not None:
+                seen.add(table.shown)
+                yield found
+        for first, second in combinations(tables, 2):
+            if first.shown not in seen and second.shown not in seen and first.path != second.path:
+                yield from self._between(facts, first, second)
 
-    def _rows(self, root: Root, table: Table) -> Finding | None:
+    def _rows(self, table: Table) -> Finding | None:
         """Whole rows, with the key that names each of the others."""
         rows = list(zip(*table.cells.values(), strict=True))
         own = list(dict.fromkeys(rows))
@@ -63,31 +60,31 @@ class PassageComesAgain(Check):
         if name is None:
             return None
         return self.finding(
-            f"`{shown(root.name)}`: {number:,} of {len(rows):,} rows of `{shown(table.shown)}` ({share(number, len(rows))}) come again whole, with their "
+            f"{number:,} of {len(rows):,} rows of `{table.shown}` ({share(number, len(rows))}) come again whole, with their "
             f"{name}, which each other row has to itself",
             cause="The rows were imported twice.",
             remedy="Keep the first of them.",
-            file=shown(table.path),
+            file=table.path,
             rows=number,
         )
 
-    def _passage(self, facts: DataFacts, root: Root, table: Table) -> Finding | None:
+    def _passage(self, facts: DataFacts, table: Table) -> Finding | None:
         for column, values in columns.measured(table).items():
             asked = facts.uses(table, column) and not order.names_groups(values)
             found = order.again(values) if asked else None
             if found is not None and not is_of_all(table, found) and not is_of_names(table, column, found):
                 return self.finding(
-                    f"`{shown(root.name)}`: {found.rows:,} values of `{shown(column)}` in `{shown(table.shown)}` are those of another passage: from row "
+                    f"{found.rows:,} values of `{column}` in `{table.shown}` are those of another passage: from row "
                     f"{found.second:,} on they repeat rows {found.first:,} and following",
                     cause="A stretch of the file was copied to another time.",
                     remedy="Leave the copy out, or mark it as missing.",
-                    file=shown(table.path),
+                    file=table.path,
                     column=column,
                     rows=found.rows,
                 )
-        return self._things(root, table)
+        return self._things(table)
 
-    def _things(self, root: Root, table: Table) -> Finding | None:
+    def _things(self, table: Table) -> Finding | None:
         """Rows that agree in all that was measured, under two names."""
         made = columns.measured(table)
         keys = [name for name in table.cells if is_key(name)]
@@ -113,15 +110,15 @@ class PassageComesAgain(Check):
         if one == two:
             return None
         return self.finding(
-            f"`{shown(root.name)}`: {number:,} of {table.rows:,} rows of `{shown(table.shown)}` ({share(number, table.rows)}) are copies of another row in "
-            f"all that was measured, under another `{shown(keys[0])}` (`{shown(one)}` and `{shown(two)}`)",
+            f"{number:,} of {table.rows:,} rows of `{table.shown}` ({share(number, table.rows)}) are copies of another row in "
+            f"all that was measured, under another `{keys[0]}` (`{one}` and `{two}`)",
             cause="The same rows were imported under new keys: divided by the key, they are trained on and judged.",
             remedy="Keep one of them, or divide by what is in the row.",
-            file=shown(table.path),
+            file=table.path,
             rows=number,
         )
 
-    def _between(self, facts: DataFacts, root: Root, first: Table, second: Table) -> Findings:
+    def _between(self, facts: DataFacts, first: Table, second: Table) -> Findings:
         if not first.times or not second.times or set(first.times) != set(second.times):
             return
         one, two = columns.measured(first), columns.measured(second)
@@ -132,11 +129,11 @@ class PassageComesAgain(Check):
             if found is None or same_times(first, second, found):
                 continue
             yield self.finding(
-                f"`{shown(root.name)}`: {found.rows:,} values of `{shown(column)}` in `{shown(second.shown)}` are those of `{shown(first.shown)}`, at other "
+                f"{found.rows:,} values of `{column}` in `{second.shown}` are those of `{first.shown}`, at other "
                 "times",
                 cause="One of the files has the measurements of the other under new times.",
                 remedy="Export the file again.",
-                file=shown(second.path),
+                file=second.path,
                 column=column,
                 rows=found.rows,
             )
@@ -149,11 +146,11 @@ def naming(table: Table, rows: list[tuple[str, ...]]) -> Iterator[str]:
     keys = [name for name in names if is_key(name)]
     for name in keys:
         if len({row[names.index(name)] for row in rows}) == len(rows):
-            yield f"`{shown(name)}`"
+            yield f"`{name}`"
     for key in keys:
         for time in table.times:
             if len({(row[names.index(key)], row[names.index(time)]) for row in rows}) == len(rows):
-                yield f"`{shown(key)}` and `{shown(time)}`"
+                yield f"`{key}` and `{time}`"
 
 
 def is_of_all(table: Table, found: order.Again) -> bool:

@@ -1,6 +1,4 @@
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.unit import Card, Check, Findings, Severity, Where
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Severity, Where, count
 
 
 class PatternFitsNothing(Check):

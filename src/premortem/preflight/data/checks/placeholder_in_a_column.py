@@ -1,8 +1,5 @@
-from premortem.amounts import some
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, some
 from premortem.profile.facts import Placeholder
 from premortem.profile.wording import placeholder
 
@@ -25,36 +22,31 @@ class PlaceholderInAColumn(Check):
     or twice.
     """
 
-    card = Card(
-        "PM674",
-        "placeholder-in-a-column",
-        "data-scale",
-        Severity.WARNING,
-        explains=("placeholder-taken-for-a-value", "uninformative-labels"),
+    card = Card("PM674", "placeholder-in-a-column", "data-scale", Severity.WARNING).explaining(
+        "placeholder-taken-for-a-value", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            said: dict[tuple[str, ...], tuple[Table, list[Placeholder], list[str]]] = {}
-            # The training split first: it is the one that is learnt from.
-            for table in sorted(root.tables, key=lambda table: table.split != "train"):
-                if table.split and table.part.partition("=")[2]:
-                    continue  # a part of a table that was looked at as a whole
-                found = [each for each in table.profile.placeholders if facts.uses(table, each.column)]
-                if found:
-                    said.setdefault(table.sample.columns, (table, found, []))[2].append(table.shown)
-            for table, found, files in said.values():
-                yield self._say(root.name, table, found, files[1:])
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        said: dict[tuple[str, ...], tuple[Table, list[Placeholder], list[str]]] = {}
+        # The training split first: it is the one that is learnt from.
+        for table in sorted(root.tables, key=lambda table: table.split != "train"):
+            if table.split and table.part.partition("=")[2]:
+                continue  # a part of a table that was looked at as a whole
+            found = [each for each in table.profile.placeholders if facts.uses(table, each.column)]
+            if found:
+                said.setdefault(table.sample.columns, (table, found, []))[2].append(table.shown)
+        for table, found, files in said.values():
+            yield self._say(table, found, files[1:])
 
-    def _say(self, root: str, table: Table, found: list[Placeholder], others: list[str]) -> Finding:
+    def _say(self, table: Table, found: list[Placeholder], others: list[str]) -> Finding:
         names = [each.column for each in found]
         also = f"; so have {some(names[1:])}" if len(names) > 1 else ""
-        also += f"; likewise in {some([shown(other) for other in others])}" if others else ""
+        also += f"; likewise in {some(others)}" if others else ""
         return self.finding(
-            f"`{shown(root)}`: in `{shown(table.shown)}`, {placeholder(found[0])}{also}",
+            f"in `{table.shown}`, {placeholder(found[0])}{also}",
             cause="One value, repeated and far outside of all others, is a placeholder for a missing value (a sentinel).",
             remedy="Read it as missing and fill it in, before means and standard deviations are computed.",
-            file=shown(table.path),
+            file=table.path,
             columns=names[:20],
             value=found[0].value,
             rows=found[0].times,

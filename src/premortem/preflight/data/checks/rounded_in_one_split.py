@@ -1,12 +1,9 @@
 import re
 from typing import Any
 
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import columns
 from premortem.preflight.data.tables import Table, numbers_in
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _FEWEST = 100  # rows
 _MOST = 50  # whole numbers
@@ -36,15 +33,14 @@ class RoundedInOneSplit(Check):
 
     card = Card("PM739", "rounded-in-one-split", "data-scale", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits([t for t in root.tables if t.cells]):
-                for table, other in ((first, second), (second, first)):
-                    trained = table is first
-                    if facts.reads(table.path) and (trained or not any(map(_MIXED.search, facts.names))):
-                        yield from self._pair(facts, root.name, table, other, trained)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits([t for t in root.tables if t.cells]):
+            for table, other in ((first, second), (second, first)):
+                trained = table is first
+                if facts.reads(table.path) and (trained or not any(map(_MIXED.search, facts.names))):
+                    yield from self._pair(facts, table, other, trained)
 
-    def _pair(self, facts: DataFacts, root: str, table: Table, other: Table, trained: bool) -> Findings:
+    def _pair(self, facts: DataFacts, table: Table, other: Table, trained: bool) -> Findings:
         import numpy as np
 
         fine = columns.measured(other)
@@ -59,12 +55,12 @@ class RoundedInOneSplit(Check):
                 and 1 < len(np.unique(made)) <= _MOST
             ):
                 yield self.finding(
-                    f"`{shown(root)}`: `{shown(name)}` has only whole numbers in `{shown(table.shown)}` ({len(np.unique(made))} different ones), and digits behind the "
-                    f"point in `{shown(other.shown)}`",
+                    f"`{name}` has only whole numbers in `{table.shown}` ({len(np.unique(made))} different ones), and digits behind the "
+                    f"point in `{other.shown}`",
                     cause="One of the files went through a type of whole numbers: the digits behind the point are lost.",
                     remedy="Export the column again with its digits.",
                     severity=Severity.WARNING if trained else Severity.INFO,
-                    file=shown(table.path),
+                    file=table.path,
                     column=name,
                 )
 

@@ -1,7 +1,4 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 
 class RowsNearlyInBothSplits(Check):
@@ -20,20 +17,19 @@ class RowsNearlyInBothSplits(Check):
     Where training rows lie as close to each other, and below a fifth of the judged rows. For files that the script does not read.
     """
 
-    card = Card(
-        "PM732", "rows-nearly-in-both-splits", "data-order", Severity.WARNING, explains=("splits-look-alike",)
+    card = Card("PM732", "rows-nearly-in-both-splits", "data-order", Severity.WARNING).explaining(
+        "splits-look-alike"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for found in root.near:
-                if not all(facts.reads(each.partition("[")[0]) for each in (found.first, found.second)):
-                    continue
-                yield self.finding(
-                    f"`{shown(root.name)}`: {found.rows:,} of {found.of:,} rows of `{shown(found.second)}` that were compared ({share(found.rows, found.of)}) are nearly rows "
-                    f"of `{shown(found.first)}`: they lie {found.distance:.1%} as far from one as training rows lie from each other",
-                    cause="They are copies with small changes (rounded, or with noise): the same samples are trained on and judged.",
-                    remedy="Split first, and make copies of training rows only.",
-                    rows=found.rows,
-                    of=found.of,
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for found in root.near:
+            if not all(facts.reads(each.partition("[")[0]) for each in (found.first, found.second)):
+                continue
+            yield self.finding(
+                f"{found.rows:,} of {found.of:,} rows of `{found.second}` that were compared ({share(found.rows, found.of)}) are nearly rows "
+                f"of `{found.first}`: they lie {found.distance:.1%} as far from one as training rows lie from each other",
+                cause="They are copies with small changes (rounded, or with noise): the same samples are trained on and judged.",
+                remedy="Split first, and make copies of training rows only.",
+                rows=found.rows,
+                of=found.of,
+            )

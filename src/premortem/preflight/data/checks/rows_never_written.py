@@ -1,12 +1,9 @@
 import re
 from itertools import pairwise
 
-from premortem.amounts import share
 from premortem.preflight.data import names
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, looks_of, share
 from premortem.profile.alone import never_filled
 from premortem.profile.facts import Blank
 
@@ -39,42 +36,37 @@ class RowsNeverWritten(Check):
     empty where nothing is marked; where rows hold hardly any different numbers, or where the last ones before are mostly that number themselves; and for narrow tables.
     """
 
-    card = Card(
-        "PM622",
-        "rows-never-written",
-        "data-empty",
-        Severity.WARNING,
-        explains=("rows-never-filled", "columns-differ-between-files", "uninformative-labels"),
+    card = Card("PM622", "rows-never-written", "data-empty", Severity.WARNING).explaining(
+        "rows-never-filled", "columns-differ-between-files", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            looks = [each for group in root.groups for each in group.looks]
-            holes = [(each.path, each.hole) for each in looks if each.hole is not None]
-            for path, (start, end, size) in holes:
-                if end - start >= _HOLE * size and size - end <= _TAIL * size and not marks_places(path):
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(path)}` holds nothing but zeros from byte {start:,} to byte {end:,} "
-                        f"({share(end - start, size)} of the file), and other numbers elsewhere",
-                        cause="These rows were never written: the job that fills the file was stopped, and what is missing reads as zeros.",
-                        remedy="Make the file again from the first empty row; write to another name and rename it when it is whole.",
-                        file=shown(path),
-                        start=start,
-                        end=end,
-                    )
-            for table in root.tables:
-                found = None if marks_places(table.shown) else empty_rows(table)
-                first = stretch(table) if found is not None else None
-                if found is not None and first is not None:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {share(found.rows, found.of)} of the rows of `{shown(table.shown)}` are one number from end to "
-                        f"end, from about row {first:,} on: empty rows",
-                        cause="These rows were never written: the job that fills the file was stopped, and what is missing reads as zeros.",
-                        remedy="Make the file again from the first empty row; write to another name and rename it when it is whole.",
-                        file=shown(table.path),
-                        rows=found.rows,
-                        first=first,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        looks = looks_of(root)
+        holes = [(each.path, each.hole) for each in looks if each.hole is not None]
+        for path, (start, end, size) in holes:
+            if end - start >= _HOLE * size and size - end <= _TAIL * size and not marks_places(path):
+                yield self.finding(
+                    f"`{path}` holds nothing but zeros from byte {start:,} to byte {end:,} "
+                    f"({share(end - start, size)} of the file), and other numbers elsewhere",
+                    cause="These rows were never written: the job that fills the file was stopped, and what is missing reads as zeros.",
+                    remedy="Make the file again from the first empty row; write to another name and rename it when it is whole.",
+                    file=path,
+                    start=start,
+                    end=end,
+                )
+        for table in root.tables:
+            found = None if marks_places(table.shown) else empty_rows(table)
+            first = stretch(table) if found is not None else None
+            if found is not None and first is not None:
+                yield self.finding(
+                    f"{share(found.rows, found.of)} of the rows of `{table.shown}` are one number from end to "
+                    f"end, from about row {first:,} on: empty rows",
+                    cause="These rows were never written: the job that fills the file was stopped, and what is missing reads as zeros.",
+                    remedy="Make the file again from the first empty row; write to another name and rename it when it is whole.",
+                    file=table.path,
+                    rows=found.rows,
+                    first=first,
+                )
 
 
 def empty_rows(table: Table) -> Blank | None:

@@ -1,7 +1,5 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share
 
 _SOME = 0.01  # of the rows: a remark at the end of a file is one
 _HALF = 0.5  # of the rows: beyond it the first row is no header of these
@@ -28,26 +26,25 @@ class RowsOfAnotherWidth(Check):
 
     card = Card("PM733", "rows-of-another-width", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            looks = {look.path: look for group in root.groups for look in group.looks if look.kind == "table"}
-            for look in looks.values():
-                if not facts.reads(look.path):
-                    continue
-                if look.heads:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: the header of `{shown(look.path)}` stands {look.heads + 1} times in it",
-                        cause="Files were put together with their headers: the columns hold words among their numbers.",
-                        remedy="Leave out all headers but the first.",
-                        file=shown(look.path),
-                    )
-                number, of, width, example = look.widths or (0, 0, 0, "")
-                if max(_FEWEST, _SOME * of) <= number <= _HALF * of:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {number:,} of {of:,} rows of `{shown(look.path)}` ({share(number, of)}) have more cells than the {width} of its header: "
-                        f"`{shown(example)}`",
-                        cause="A separator stands within a cell that has no quotation marks: all cells behind it are in the wrong column.",
-                        remedy="Write the file with a CSV library, which quotes such cells.",
-                        file=shown(look.path),
-                        rows=number,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        looks = {look.path: look for look in looks_of(root) if look.kind == "table"}
+        for look in looks.values():
+            if not facts.reads(look.path):
+                continue
+            if look.heads:
+                yield self.finding(
+                    f"the header of `{look.path}` stands {look.heads + 1} times in it",
+                    cause="Files were put together with their headers: the columns hold words among their numbers.",
+                    remedy="Leave out all headers but the first.",
+                    file=look.path,
+                )
+            number, of, width, example = look.widths or (0, 0, 0, "")
+            if max(_FEWEST, _SOME * of) <= number <= _HALF * of:
+                yield self.finding(
+                    f"{number:,} of {of:,} rows of `{look.path}` ({share(number, of)}) have more cells than the {width} of its header: "
+                    f"`{example}`",
+                    cause="A separator stands within a cell that has no quotation marks: all cells behind it are in the wrong column.",
+                    remedy="Write the file with a CSV library, which quotes such cells.",
+                    file=look.path,
+                    rows=number,
+                )

@@ -1,7 +1,6 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import clocks, columns
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, whole_tables
 
 
 class RowsSortedAsText(Check):
@@ -22,29 +21,24 @@ class RowsSortedAsText(Check):
     the order says nothing.
     """
 
-    card = Card(
-        "PM719",
-        "rows-sorted-as-text",
-        "data-order",
-        Severity.WARNING,
-        explains=("uninformative-labels", "series-split-by-chance", "columns-differ-between-files"),
+    card = Card("PM719", "rows-sorted-as-text", "data-order", Severity.WARNING).explaining(
+        "uninformative-labels", "series-split-by-chance", "columns-differ-between-files"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         if facts.sorts_rows or facts.permutes:
             return
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and "=" not in t.part and facts.reads(t.path)):
-                found = clocks.sorted_as_text(table.cells, columns.measured(table))
-                if found is not None and facts.uses(table, found.column):
-                    one, two = found.example
-                    yield self.finding(
-                        f"`{shown(root.name)}`: the rows of `{shown(table.shown)}` are in the order of the text of `{shown(found.column)}` "
-                        f"(`{shown(one)}` is followed by `{shown(two)}`), not in that of its numbers: {found.jumps:,} times it jumps, and "
-                        f"`{shown(found.smooth)}` then moves {found.here:.1f} times as far as from one number to the next",
-                        cause="The rows were sorted as text: neighbouring rows are not neighbours in time, so windows and a cut by position mix distant times.",
-                        remedy=f"Sort the rows by `{shown(found.column)}` as a number.",
-                        file=shown(table.path),
-                        column=found.column,
-                        jumps=found.jumps,
-                    )
+        for table in (t for t in whole_tables(root) if facts.reads(t.path)):
+            found = clocks.sorted_as_text(table.cells, columns.measured(table))
+            if found is not None and facts.uses(table, found.column):
+                one, two = found.example
+                yield self.finding(
+                    f"the rows of `{table.shown}` are in the order of the text of `{found.column}` "
+                    f"(`{one}` is followed by `{two}`), not in that of its numbers: {found.jumps:,} times it jumps, and "
+                    f"`{found.smooth}` then moves {found.here:.1f} times as far as from one number to the next",
+                    cause="The rows were sorted as text: neighbouring rows are not neighbours in time, so windows and a cut by position mix distant times.",
+                    remedy=f"Sort the rows by `{found.column}` as a number.",
+                    file=table.path,
+                    column=found.column,
+                    jumps=found.jumps,
+                )

@@ -1,9 +1,6 @@
-from premortem.amounts import share
 from premortem.preflight.data.data_facts import DataFacts, Entries, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.relations import partners
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table, share
 
 _FEWEST = 20  # entries
 _ENOUGH = 0.8  # of them
@@ -27,47 +24,42 @@ class RowsWithoutAPartner(Check):
     rows find a partner, and for columns that are called `id` and nothing more.
     """
 
-    card = Card(
-        "PM639",
-        "rows-without-a-partner",
-        "data-empty",
-        Severity.WARNING,
-        explains=("uninformative-labels", "evaluation-dwarfs-training"),
+    card = Card("PM639", "rows-without-a-partner", "data-empty", Severity.WARNING).explaining(
+        "uninformative-labels", "evaluation-dwarfs-training"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            seen: set[str] = set()
-            for table, listed, column in partners.pairs(root.tables):
-                if column in seen or not facts.uses(table, column):
-                    continue
-                lost = partners.lost(table, listed, column) or partners.ended(table, listed, column)
-                if lost is not None:
-                    seen.add(column)
-                    yield self._tables(root, lost)
-            for given in root.entries:
-                if len(given.values) >= _FEWEST and facts.reads(given.path):
-                    yield from self._entries(facts, root, given)
-            for table in root.tables:
-                if root.stems and table.cells and "=" not in table.part:
-                    yield from self._files(facts, root, table)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        seen: set[str] = set()
+        for table, listed, column in partners.pairs(root.tables):
+            if column in seen or not facts.uses(table, column):
+                continue
+            lost = partners.lost(table, listed, column) or partners.ended(table, listed, column)
+            if lost is not None:
+                seen.add(column)
+                yield self._tables(lost)
+        for given in root.entries:
+            if len(given.values) >= _FEWEST and facts.reads(given.path):
+                yield from self._entries(facts, root, given)
+        for table in root.tables:
+            if root.stems and table.cells and "=" not in table.part:
+                yield from self._files(facts, root, table)
 
-    def _tables(self, root: Root, lost: partners.Lost) -> Finding:
-        first, second = shown(lost.table.shown), shown(lost.listed.shown)
+    def _tables(self, lost: partners.Lost) -> Finding:
+        first, second = lost.table.shown, lost.listed.shown
         if lost.begin is not None:
             text = (
-                f"from row {lost.begin:,} of `{second}` on, no `{shown(lost.column)}` has a row in `{first}` ({lost.rows:,} of {lost.of:,}), and nearly all "
+                f"from row {lost.begin:,} of `{second}` on, no `{lost.column}` has a row in `{first}` ({lost.rows:,} of {lost.of:,}), and nearly all "
                 "before it have"
             )
             cause = f"`{first}` was cut off, or `{second}` goes on where the other has ended."
         else:
             text = (
-                f"{lost.rows:,} of {lost.of:,} rows of `{first}` ({share(lost.rows, lost.of)}) have a `{shown(lost.column)}` that `{second}` does not "
-                f"have, such as `{shown(lost.example)}`"
+                f"{lost.rows:,} of {lost.of:,} rows of `{first}` ({share(lost.rows, lost.of)}) have a `{lost.column}` that `{second}` does not "
+                f"have, such as `{lost.example}`"
             )
             cause = "The two tables are of another export, or one of them was cut off: a join leaves these rows out."
         return self.finding(
-            f"`{shown(root.name)}`: {text}",
+            text,
             cause=cause,
             remedy="Export both from the same place, and stop when a key is not found.",
             file=first,
@@ -85,7 +77,7 @@ class RowsWithoutAPartner(Check):
             for column, cells in table.cells.items():
                 known = set(cells)
                 if len(known) >= 0.95 * len(cells):
-                    best = max(best, (len(wanted & known), f"`{shown(column)}` of `{shown(table.shown)}`"))
+                    best = max(best, (len(wanted & known), f"`{column}` of `{table.shown}`"))
         best = max(best, (len(wanted & root.stems), "the names of files"))
         found, where = best
         if max(2, partners.SOME * len(wanted)) <= found < _ENOUGH * len(wanted) and not is_vocabulary(
@@ -93,11 +85,11 @@ class RowsWithoutAPartner(Check):
         ):
             missing = len(wanted) - found
             yield self.finding(
-                f"`{shown(root.name)}`: {missing:,} of {len(wanted):,} entries of `{shown(given.shown)}` ({share(missing, len(wanted))}) are not among "
+                f"{missing:,} of {len(wanted):,} entries of `{given.shown}` ({share(missing, len(wanted))}) are not among "
                 f"{where}",
                 cause="The list is that of another export: what it names and what is there are two sets, and only what is in both is used.",
                 remedy="Make the list anew from what is there, and stop when an entry is not found.",
-                file=shown(given.path),
+                file=given.path,
                 rows=missing,
             )
 
@@ -111,11 +103,11 @@ class RowsWithoutAPartner(Check):
                 continue
             if facts.reads(table.path):
                 yield self.finding(
-                    f"`{shown(root.name)}`: for {len(known) - found:,} of {len(known):,} rows of `{shown(table.shown)}` there is no file that is called "
-                    f"after `{shown(column)}`",
+                    f"for {len(known) - found:,} of {len(known):,} rows of `{table.shown}` there is no file that is called "
+                    f"after `{column}`",
                     cause="The files were copied in part, or are of another export.",
                     remedy="Copy the missing files, and stop when one is not there.",
-                    file=shown(table.path),
+                    file=table.path,
                     column=column,
                     rows=len(known) - found,
                 )

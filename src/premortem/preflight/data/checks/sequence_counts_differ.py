@@ -1,9 +1,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from premortem.preflight.data.data_facts import DataFacts, Root, Sequence
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Sequence
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Root, Severity
 
 
 class SequenceCountsDiffer(Check):
@@ -21,18 +20,17 @@ class SequenceCountsDiffer(Check):
 
     card = Card("PM657", "sequence-counts-differ", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for sequence, usual in _odd(root):
-                counts = ", ".join(f"{number} in `{shown(role or '.')}`" for role, number in sequence.counts)
-                yield self.finding(
-                    f"`{shown(root.name)}`: the sequence `{shown(sequence.name)}` has {counts}; in {usual} other "
-                    "sequences these numbers agree",
-                    cause="Frames of one side are missing, or too many.",
-                    remedy="Extract this sequence again, or leave it out.",
-                    certainty=Certainty.SUSPECTED,
-                    counts=dict(sequence.counts),
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for sequence, usual in _odd(root):
+            counts = ", ".join(f"{number} in `{role or '.'}`" for role, number in sequence.counts)
+            yield self.finding(
+                f"the sequence `{sequence.name}` has {counts}; in {usual} other "
+                "sequences these numbers agree",
+                cause="Frames of one side are missing, or too many.",
+                remedy="Extract this sequence again, or leave it out.",
+                certainty=Certainty.SUSPECTED,
+                counts=dict(sequence.counts),
+            )
 
 
 def _odd(root: Root) -> Iterator[tuple[Sequence, int]]:

@@ -1,7 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import is_split
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity, Where
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Severity, Where, some
 
 
 class SequencesTooShort(Check):
@@ -18,8 +16,8 @@ class SequencesTooShort(Check):
     Lower the clip length to what the sequences have, pad the short ones, or extract the missing frames.
     """
 
-    card = Card(
-        "PM654", "sequences-too-short", "data-empty", Severity.ERROR, explains=("no-samples", "no-batches")
+    card = Card("PM654", "sequences-too-short", "data-empty", Severity.ERROR).explaining(
+        "no-samples", "no-batches"
     )
 
     def look(self, facts: DataFacts) -> Findings:

@@ -2,11 +2,8 @@ from bisect import bisect
 from itertools import pairwise
 from statistics import median
 
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.times import Times, alike, length
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _FEWEST = 50  # rows of the other split
 _BETWEEN = 0.9  # of them
@@ -32,27 +29,26 @@ class SeriesSplitByChance(Check):
 
     card = Card("PM649", "series-split-by-chance", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                for column, times in second.times.items():
-                    known = first.times.get(column)
-                    if known is None or not known.follows or not facts.uses(second, column):
-                        continue
-                    found = between(known, times)
-                    if found is None:
-                        continue
-                    inside, of, step = found
-                    name, alikeness = max(known.follows, key=lambda pair: pair[1])
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {inside} of {of} rows of `{shown(second.shown)}` that were compared lie between two rows of "
-                        f"`{shown(first.shown)}` by `{shown(column)}`; together they are one series with a row every {length(step)}",
-                        cause=f"The series was divided by chance, and neighbours are alike (`{shown(name)}` of two rows in a row correlates "
-                        f"at {alikeness:.2f}): the score on one file is mostly memory of the other.",
-                        remedy="Cut the series at a time, and evaluate on what comes after.",
-                        column=shown(column),
-                        files=[shown(first.shown), shown(second.shown)],
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits(root.tables):
+            for column, times in second.times.items():
+                known = first.times.get(column)
+                if known is None or not known.follows or not facts.uses(second, column):
+                    continue
+                found = between(known, times)
+                if found is None:
+                    continue
+                inside, of, step = found
+                name, alikeness = max(known.follows, key=lambda pair: pair[1])
+                yield self.finding(
+                    f"{inside} of {of} rows of `{second.shown}` that were compared lie between two rows of "
+                    f"`{first.shown}` by `{column}`; together they are one series with a row every {length(step)}",
+                    cause=f"The series was divided by chance, and neighbours are alike (`{name}` of two rows in a row correlates "
+                    f"at {alikeness:.2f}): the score on one file is mostly memory of the other.",
+                    remedy="Cut the series at a time, and evaluate on what comes after.",
+                    column=column,
+                    files=[first.shown, second.shown],
+                )
 
 
 def between(trained: Times, judged: Times) -> tuple[int, int, float] | None:

@@ -1,9 +1,7 @@
 from collections import Counter
 
 from premortem.amounts import count, share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class ShardComesTwice(Check):
@@ -22,23 +20,21 @@ class ShardComesTwice(Check):
     When less than nine tenths of a file are in the other, and for files whose rows repeat by nature.
     """
 
-    card = Card(
-        "PM646", "shard-comes-twice", "data-order", Severity.WARNING, explains=("copies-within-split",)
+    card = Card("PM646", "shard-comes-twice", "data-order", Severity.WARNING).explaining(
+        "copies-within-split"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            again = Counter(first for first, *_ in root.twice)
-            for first, second, shared, of in {pair[0]: pair for pair in reversed(root.twice)}.values():
-                others = again[first] - 1
-                also = f"; so are those of {count(others, 'other file')}" if others else ""
-                yield self.finding(
-                    f"`{shown(root.name)}`: {shared} of {of} samples of `{shown(second)}` ({share(shared, of)}) are those of `{shown(first)}`"
-                    f"{also}",
-                    cause="The second file is the first once more: what should be in it is missing.",
-                    remedy=f"Fetch or make `{shown(second)}` again.",
-                    files=[shown(first), shown(second)],
-                    shared=shared,
-                    of=of,
-                    again=again[first],
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        again = Counter(first for first, *_ in root.twice)
+        for first, second, shared, of in {pair[0]: pair for pair in reversed(root.twice)}.values():
+            others = again[first] - 1
+            also = f"; so are those of {count(others, 'other file')}" if others else ""
+            yield self.finding(
+                f"{shared} of {of} samples of `{second}` ({share(shared, of)}) are those of `{first}`{also}",
+                cause="The second file is the first once more: what should be in it is missing.",
+                remedy=f"Fetch or make `{second}` again.",
+                files=[first, second],
+                shared=shared,
+                of=of,
+                again=again[first],
+            )

@@ -1,10 +1,8 @@
 import re
 from statistics import median
 
-from premortem.amounts import count
-from premortem.preflight.data.data_facts import DataFacts, Group, Look
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Group, Look, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, called, count
 
 _CLIPPED = 0.05  # of the values: loud music has a few in a thousand there
 _MOST = 0.5  # of the files
@@ -33,73 +31,48 @@ class SignalAtItsLimits(Check):
     sound, is no more than a note. For files that the script does not read.
     """
 
-    card = Card(
-        "PM718",
-        "signal-at-its-limits",
-        "data-scale",
-        Severity.WARNING,
-        explains=("columns-differ-between-files", "column-is-one-number"),
+    card = Card("PM718", "signal-at-its-limits", "data-scale", Severity.WARNING).explaining(
+        "columns-differ-between-files", "column-is-one-number"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            paired = {
-                side for pair in root.pairings if not pair.annotations for side in (pair.left, pair.right)
-            }
-            wanted = any(map(_ON_PURPOSE.search, facts.names | facts.words))
-            for group in root.groups:
-                looks = [look for look in group.looks if is_signal(look) and facts.reads(look.path)]
-                if looks:
-                    known = (
-                        wanted or group.name in paired or any(_ON_PURPOSE.search(look.path) for look in looks)
-                    )
-                    yield from self._group(root.name, group, looks, known)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        paired = {side for pair in root.pairings if not pair.annotations for side in (pair.left, pair.right)}
+        wanted = any(map(_ON_PURPOSE.search, facts.names | facts.words))
+        for group in root.groups:
+            looks = [look for look in group.looks if is_signal(look) and facts.reads(look.path)]
+            if looks:
+                known = wanted or group.name in paired or any(_ON_PURPOSE.search(look.path) for look in looks)
+                yield from self._group(group, looks, known)
 
-    def _group(self, root: str, group: Group, looks: list[Look], on_purpose: bool) -> Findings:
+    def _group(self, group: Group, looks: list[Look], on_purpose: bool) -> Findings:
         clipped = [look for look in looks if look.ends >= _CLIPPED and not on_purpose]
-        if clipped and len(clipped) >= _MOST * len(looks):
-            part = median(look.ends for look in clipped)
-            yield self._said(
-                root,
-                group,
-                clipped,
-                looks,
-                f"{part:.0%} of the values lie at full scale, the end of their type: they are clipped",
-                "The input was louder than the type can hold (a gain that is too high, a range that is too small): all beyond is one number.",
-                Severity.WARNING,
-            )
         wrapped = [
             look for look in looks if look.goes_round and not _ROUND.search(f"{look.path} {look.part}")
         ]
-        if wrapped and len(wrapped) >= _MOST * len(looks):
-            yield self._said(
-                root,
-                group,
+        part = median(look.ends for look in clipped or looks)
+        for found, what, cause, sure in (
+            (
+                clipped,
+                f"{part:.0%} of the values lie at full scale, the end of their type: they are clipped",
+                "The input was louder than the type can hold (a gain that is too high, a range that is too small): all beyond is one number.",
+                True,
+            ),
+            (
                 wrapped,
-                looks,
                 "the signal jumps from one end of its type to the other, and is smooth once it is taken to go on there: it has overflowed",
                 "Numbers beyond the end of the type came out at its other end (a gain that was applied to whole numbers).",
-                Severity.WARNING if wrapped[0].kind == "audio" else Severity.INFO,
-            )
-
-    def _said(
-        self,
-        root: str,
-        group: Group,
-        found: list[Look],
-        looks: list[Look],
-        what: str,
-        cause: str,
-        severity: Severity,
-    ) -> Finding:
-        name = f"{found[0].path}[{found[0].part}]" if found[0].part else found[0].path
-        return self.finding(
-            f"`{shown(root)}`: in {len(found):,} of {count(len(looks), 'recording')} of `{shown(group.name)}` that were read, {what} (`{shown(name)}`)",
-            cause=cause,
-            remedy="Record or export them again with less gain.",
-            severity=severity,
-            file=shown(found[0].path),
-        )
+                any(look.kind == "audio" for look in wrapped[:1]),
+            ),
+        ):
+            if found and len(found) >= _MOST * len(looks):
+                yield self.finding(
+                    f"in {len(found):,} of {count(len(looks), 'recording')} of `{group.name}` that were read, {what} "
+                    f"(`{called(found[0])}`)",
+                    cause=cause,
+                    remedy="Record or export them again with less gain.",
+                    severity=Severity.WARNING if sure else Severity.INFO,
+                    file=found[0].path,
+                )
 
 
 def is_signal(look: Look) -> bool:

@@ -1,7 +1,5 @@
 from premortem.preflight.data import names
-from premortem.preflight.data.data_facts import DataFacts, Look
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Look, Root, Severity
 
 _TIMES = 3.0  # as rough: a signal at half the speed is a quarter as rough
 
@@ -23,41 +21,36 @@ class SignalsOfAnotherSpeed(Check):
     read.
     """
 
-    card = Card(
-        "PM741",
-        "signals-of-another-speed",
-        "data-scale",
-        Severity.WARNING,
-        explains=("columns-differ-between-files",),
+    card = Card("PM741", "signals-of-another-speed", "data-scale", Severity.WARNING).explaining(
+        "columns-differ-between-files"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            found: dict[str, dict[str, list[Look]]] = {}
-            for group in root.groups:
-                for look in (each for each in group.looks if each.rough and facts.reads(each.path)):
-                    split = split_of(look) or group.split
-                    key = names.without_split(f"{names.stem(look.path.rpartition('/')[2])}_{look.part}")
-                    place = look.kind if look.kind == "audio" else key
-                    found.setdefault(place, {}).setdefault(split, []).append(look)
-            for by_split in found.values():
-                for split in ("val", "test"):
-                    one, two = by_split.get("train", []), by_split.get(split, [])
-                    ends = spread(one), spread(two)
-                    if ends[0] is None or ends[1] is None:
-                        continue
-                    (low, mid, high), (begin, middle, end) = ends[0], ends[1]
-                    if max(mid, middle) < _TIMES * min(mid, middle) or not (high < begin or end < low):
-                        continue
-                    times = max(mid, middle) / min(mid, middle)
-                    which = ("training", split) if mid < middle else (split, "training")
-                    yield self.finding(
-                        f"`{shown(root.name)}`: signals of the {which[1]} split (`{shown((two if mid < middle else one)[0].path)}`) move {times**0.5:.1f} times as far from "
-                        f"one sample to the next as those of the {which[0]} split, for their spread",
-                        cause="They were sampled at another rate, or filtered: the same event is longer in one of the splits.",
-                        remedy="Resample all recordings to one rate.",
-                        times=round(times**0.5, 2),
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        found: dict[str, dict[str, list[Look]]] = {}
+        for group in root.groups:
+            for look in (each for each in group.looks if each.rough and facts.reads(each.path)):
+                split = split_of(look) or group.split
+                key = names.without_split(f"{names.stem(look.path.rpartition('/')[2])}_{look.part}")
+                place = look.kind if look.kind == "audio" else key
+                found.setdefault(place, {}).setdefault(split, []).append(look)
+        for by_split in found.values():
+            for split in ("val", "test"):
+                one, two = by_split.get("train", []), by_split.get(split, [])
+                ends = spread(one), spread(two)
+                if ends[0] is None or ends[1] is None:
+                    continue
+                (low, mid, high), (begin, middle, end) = ends[0], ends[1]
+                if max(mid, middle) < _TIMES * min(mid, middle) or not (high < begin or end < low):
+                    continue
+                times = max(mid, middle) / min(mid, middle)
+                which = ("training", split) if mid < middle else (split, "training")
+                yield self.finding(
+                    f"signals of the {which[1]} split (`{(two if mid < middle else one)[0].path}`) move {times**0.5:.1f} times as far from "
+                    f"one sample to the next as those of the {which[0]} split, for their spread",
+                    cause="They were sampled at another rate, or filtered: the same event is longer in one of the splits.",
+                    remedy="Resample all recordings to one rate.",
+                    times=round(times**0.5, 2),
+                )
 
 
 def split_of(look: Look) -> str:

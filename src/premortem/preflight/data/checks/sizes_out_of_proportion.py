@@ -1,7 +1,4 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 
 _TIMES = 5.0
 _FEW = 5000  # rows: a large test set beside a large training set is a choice
@@ -24,27 +21,22 @@ class SizesOutOfProportion(Check):
     Below five times as many rows, and above 5,000 rows of training.
     """
 
-    card = Card(
-        "PM677",
-        "sizes-out-of-proportion",
-        "data-empty",
-        Severity.WARNING,
-        explains=("evaluation-dwarfs-training",),
+    card = Card("PM677", "sizes-out-of-proportion", "data-empty", Severity.WARNING).explaining(
+        "evaluation-dwarfs-training"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            said: set[str] = set()
-            for first, second in compared.splits(root.tables):
-                if second.split != "val" or first.path in said or not _TIMES * first.rows <= second.rows:
-                    continue
-                if first.rows <= _FEW:
-                    said.add(first.path)
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(first.path)}` has only {first.rows:,} rows, `{shown(second.path)}` has "
-                        f"{second.rows:,} ({second.rows / first.rows:.0f} times as many)",
-                        cause="The training file is cut off, limited, or exchanged with the other.",
-                        remedy="Make the training file again, and count its rows.",
-                        training=first.rows,
-                        evaluation=second.rows,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        said: set[str] = set()
+        for first, second in compared.splits(root.tables):
+            if second.split != "val" or first.path in said or not _TIMES * first.rows <= second.rows:
+                continue
+            if first.rows <= _FEW:
+                said.add(first.path)
+                yield self.finding(
+                    f"`{first.path}` has only {first.rows:,} rows, `{second.path}` has "
+                    f"{second.rows:,} ({second.rows / first.rows:.0f} times as many)",
+                    cause="The training file is cut off, limited, or exchanged with the other.",
+                    remedy="Make the training file again, and count its rows.",
+                    training=first.rows,
+                    evaluation=second.rows,
+                )

@@ -2,12 +2,9 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 
-from premortem.amounts import some
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.sentences import known
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, compared, some
 
 _FEWEST = 5  # rows of each spelling: fewer are typing errors, which cost little
 _MOST = 60  # values of a column of classes
@@ -33,27 +30,24 @@ class SpelledInTwoWays(Check):
     When the script's code strips its texts, or makes them small, and below five rows of a spelling.
     """
 
-    card = Card(
-        "PM620", "spelled-in-two-ways", "data-labels", Severity.WARNING, explains=("labels-follow-in-part",)
+    card = Card("PM620", "spelled-in-two-ways", "data-labels", Severity.WARNING).explaining(
+        "labels-follow-in-part"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in root.tables:
-                for column, values in table.categories.items():
-                    found = spellings(values, facts.names) if len(values) <= _MOST else []
-                    if found and facts.uses(table, column):
-                        yield self._say(root.name, table.shown, column, values, found)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in root.tables:
+            for column, values in table.categories.items():
+                found = spellings(values, facts.names) if len(values) <= _MOST else []
+                if found and facts.uses(table, column):
+                    yield self._say(table.shown, column, values, found)
 
-            for first, second in compared.splits(root.tables):
-                for column, (_, words) in second.words.items():
-                    trained = first.words.get(column)
-                    if trained and facts.uses(second, column) and not pieces(facts.names) & _LOWERS:
-                        yield from self._texts(
-                            root.name, column, (first.shown, trained[1]), (second.shown, words)
-                        )
+        for first, second in compared.splits(root.tables):
+            for column, (_, words) in second.words.items():
+                trained = first.words.get(column)
+                if trained and facts.uses(second, column) and not pieces(facts.names) & _LOWERS:
+                    yield from self._texts(column, (first.shown, trained[1]), (second.shown, words))
 
-    def _texts(self, root: str, column: str, first: compared.Counted, second: compared.Counted) -> Findings:
+    def _texts(self, column: str, first: compared.Counted, second: compared.Counted) -> Findings:
         """The words of one split are known to the other only once their capitals are gone."""
         as_it_is = known(second[1], first[1].keys(), small=False)
         folded = known(
@@ -62,26 +56,24 @@ class SpelledInTwoWays(Check):
         if folded > 0.6 and as_it_is < _PART * folded:
             example = next(word for word in second[1] if word not in first[1])
             yield self.finding(
-                f"`{shown(root)}`: {as_it_is:.0%} of the words in `{shown(column)}` of `{shown(second[0])}` come in `{shown(first[0])}`, and "
-                f"{folded:.0%} once capitals are made small (`{shown(example)}`)",
+                f"{as_it_is:.0%} of the words in `{column}` of `{second[0]}` come in `{first[0]}`, and "
+                f"{folded:.0%} once capitals are made small (`{example}`)",
                 cause="One of the two texts is written in capitals, or without them: to a vocabulary that keeps them its words are unknown.",
                 remedy="`lower()` the texts of all splits where they are read.",
-                column=shown(column),
+                column=column,
                 spellings=[],
             )
 
-    def _say(
-        self, root: str, file: str, column: str, values: Mapping[str, int], found: list[list[str]]
-    ) -> Finding:
-        first = [f"{shown(repr(word))} in {values[word]} rows" for word in found[0]]
-        also = f"; so are {some([shown(each[0].strip()) for each in found[1:]])}" if len(found) > 1 else ""
+    def _say(self, file: str, column: str, values: Mapping[str, int], found: list[list[str]]) -> Finding:
+        first = [f"{word!r} in {values[word]} rows" for word in found[0]]
+        also = f"; so are {some([each[0].strip() for each in found[1:]])}" if len(found) > 1 else ""
         return self.finding(
-            f"`{shown(root)}`: `{shown(column)}` of `{shown(file)}` is spelled in two ways: {' and '.join(first)}{also}",
+            f"`{column}` of `{file}` is spelled in two ways: {' and '.join(first)}{also}",
             cause=f"The words differ only in spaces or capitals, and the script takes them as they are: {len(values)} classes where "
             f"{len(values) - sum(len(each) - 1 for each in found)} are meant.",
             remedy="`strip()` the names, and bring them to one case, where the file is read.",
-            column=shown(column),
-            spellings=[[shown(word) for word in each] for each in found[:20]],
+            column=column,
+            spellings=[list(each) for each in found[:20]],
         )
 
 

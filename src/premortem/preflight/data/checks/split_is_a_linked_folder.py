@@ -1,7 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.splits import of_folder
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 
 class SplitIsALinkedFolder(Check):
@@ -20,23 +18,18 @@ class SplitIsALinkedFolder(Check):
     For links between folders of one split, and for links that lead out of the dataset.
     """
 
-    card = Card(
-        "PM640",
-        "split-is-a-linked-folder",
-        "data-order",
-        Severity.WARNING,
-        explains=("split-is-a-link", "evaluated-on-training-rows", "no-samples"),
+    card = Card("PM640", "split-is-a-linked-folder", "data-order", Severity.WARNING).explaining(
+        "split-is-a-link", "evaluated-on-training-rows", "no-samples"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for link, end in root.links:
-                split, other = of_folder(link).split, of_folder(end).split
-                if split and other and split != other:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: `{shown(link)}` is a link to `{shown(end)}`: {split} and {other} are the same files",
-                        cause="Both names end in the same folder, so what is judged is what was trained on.",
-                        remedy=f"Remove the link `{shown(link)}` and put the held-out data there.",
-                        link=shown(link),
-                        end=shown(end),
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for link, end in root.links:
+            split, other = of_folder(link).split, of_folder(end).split
+            if split and other and split != other:
+                yield self.finding(
+                    f"`{link}` is a link to `{end}`: {split} and {other} are the same files",
+                    cause="Both names end in the same folder, so what is judged is what was trained on.",
+                    remedy=f"Remove the link `{link}` and put the held-out data there.",
+                    link=link,
+                    end=end,
+                )

@@ -1,7 +1,5 @@
 from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Certainty, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Certainty, Check, DataFacts, Findings, Root, Severity
 
 _SHARE = 0.05
 _FEWEST = 3
@@ -26,23 +24,22 @@ class SplitsLookAlike(Check):
 
     card = Card("PM664", "splits-look-alike", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for overlap in root.overlaps:
-                if (
-                    overlap.how == "near"
-                    and overlap.trained
-                    and overlap.shared >= max(_FEWEST, _SHARE * overlap.of)
-                ):
-                    first, second = overlap.examples[0]
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {overlap.shared} of {overlap.of:,} images of `{shown(overlap.second)}` that were "
-                        f"read ({share(overlap.shared, overlap.of)}) look like one of `{shown(overlap.first)}` saved again: "
-                        f"`{shown(second)}` and `{shown(first)}`",
-                        cause="The same pictures were put into both splits in another quality, size or format.",
-                        remedy="Compare the named pairs by eye; remove one of each when they are the same.",
-                        certainty=Certainty.SUSPECTED,
-                        shared=overlap.shared,
-                        of=overlap.of,
-                        examples=[[shown(a), shown(b)] for a, b in overlap.examples],
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for overlap in root.overlaps:
+            if (
+                overlap.how == "near"
+                and overlap.trained
+                and overlap.shared >= max(_FEWEST, _SHARE * overlap.of)
+            ):
+                first, second = overlap.examples[0]
+                yield self.finding(
+                    f"{overlap.shared} of {overlap.of:,} images of `{overlap.second}` that were "
+                    f"read ({share(overlap.shared, overlap.of)}) look like one of `{overlap.first}` saved again: "
+                    f"`{second}` and `{first}`",
+                    cause="The same pictures were put into both splits in another quality, size or format.",
+                    remedy="Compare the named pairs by eye; remove one of each when they are the same.",
+                    certainty=Certainty.SUSPECTED,
+                    shared=overlap.shared,
+                    of=overlap.of,
+                    examples=[[a, b] for a, b in overlap.examples],
+                )

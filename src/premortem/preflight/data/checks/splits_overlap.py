@@ -1,7 +1,5 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts, Overlap
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Overlap
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 _WORTH_SAYING = 0.01  # of the smaller split; well-known datasets repeat a few in ten thousand
 _FEWEST = 3  # samples: one or two of a small split may be alike by nature
@@ -28,34 +26,29 @@ class SplitsOverlap(Check):
     Remove the shared samples from the training split, and split by scene, person or source rather than by file.
     """
 
-    card = Card(
-        "PM663",
-        "splits-overlap",
-        "data-order",
-        Severity.WARNING,
-        explains=("splits-look-alike", "evaluated-on-training-rows"),
+    card = Card("PM663", "splits-overlap", "data-order", Severity.WARNING).explaining(
+        "splits-look-alike", "evaluated-on-training-rows"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for overlap in root.overlaps:
-                if overlap.how in _HOW and overlap.of:
-                    yield from self._overlap(root.name, overlap)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for overlap in root.overlaps:
+            if overlap.how in _HOW and overlap.of:
+                yield from self._overlap(overlap)
 
-    def _overlap(self, root: str, overlap: Overlap) -> Findings:
+    def _overlap(self, overlap: Overlap) -> Findings:
         part = overlap.shared / overlap.of
         severity = Severity.INFO
         if part >= _WORTH_SAYING and overlap.shared >= _FEWEST and overlap.trained:  # val and test may be one
             severity = Severity.ERROR if part >= _BROKEN and overlap.shared >= 10 else Severity.WARNING
         first, second = overlap.examples[0] if overlap.examples else ("", "")
-        example = f": `{shown(second)}` is `{shown(first)}`" if first else ""
+        example = f": `{second}` is `{first}`" if first else ""
         yield self.finding(
-            f"`{shown(root)}`: {overlap.shared:,} of {overlap.of:,} samples of `{shown(overlap.second)}` "
-            f"({share(overlap.shared, overlap.of)}) are also in `{shown(overlap.first)}`, {_HOW[overlap.how]}{example}",
+            f"{overlap.shared:,} of {overlap.of:,} samples of `{overlap.second}` "
+            f"({share(overlap.shared, overlap.of)}) are also in `{overlap.first}`, {_HOW[overlap.how]}{example}",
             cause="The splits were made from copies, or filled twice.",
-            remedy=f"Remove them from `{shown(overlap.first)}`, then measure again.",
+            remedy=f"Remove them from `{overlap.first}`, then measure again.",
             severity=severity,
             shared=overlap.shared,
             of=overlap.of,
-            examples=[[shown(a), shown(b)] for a, b in overlap.examples],
+            examples=[[a, b] for a, b in overlap.examples],
         )

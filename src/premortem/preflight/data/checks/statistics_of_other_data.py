@@ -1,7 +1,5 @@
 from premortem.preflight.data.data_facts import DataFacts, Root, Statistics
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Finding, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Finding, Findings, Severity, Table
 
 _BETWEEN = (1.0, 1 / 255, 1 / 127.5, 255.0)  # units in which images are normalised
 _NEAR = 2.0  # spreads between two means
@@ -27,31 +25,24 @@ class StatisticsOfOtherData(Check):
     channels or columns; and when the script does not read them.
     """
 
-    card = Card(
-        "PM678",
-        "statistics-of-other-data",
-        "data-scale",
-        Severity.WARNING,
-        explains=("inputs-nearly-constant", "unnormalised-inputs", "uninformative-labels"),
+    card = Card("PM678", "statistics-of-other-data", "data-scale", Severity.WARNING).explaining(
+        "inputs-nearly-constant", "unnormalised-inputs", "uninformative-labels"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for given in (each for each in root.statistics if facts.reads(each.path)):
-                known = [c for table in root.tables if (c := described(table, len(given.mean))) is not None]
-                if known and not any(fits(given, mean, std) for _, mean, std in known):
-                    yield self._say(root, given, known[0])
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for given in (each for each in root.statistics if facts.reads(each.path)):
+            known = [c for table in root.tables if (c := described(table, len(given.mean))) is not None]
+            if known and not any(fits(given, mean, std) for _, mean, std in known):
+                yield self._say(given, known[0])
 
-    def _say(
-        self, root: Root, given: Statistics, nearest: tuple[Table, tuple[float, ...], tuple[float, ...]]
-    ) -> Finding:
+    def _say(self, given: Statistics, nearest: tuple[Table, tuple[float, ...], tuple[float, ...]]) -> Finding:
         table, mean, std = nearest
         return self.finding(
-            f"`{shown(root.name)}`: `{shown(given.path)}` has mean {_shown(given.mean)} and std {_shown(given.std)}; "
-            f"`{shown(table.shown)}` has mean {_shown(mean)} and std {_shown(std)}",
+            f"`{given.path}` has mean {_shown(given.mean)} and std {_shown(given.std)}; "
+            f"`{table.shown}` has mean {_shown(mean)} and std {_shown(std)}",
             cause="The statistics do not fit the data, neither as it is nor divided by 255: they are those of another dataset.",
             remedy="Compute them again from the training split, in the units in which the script uses them.",
-            file=shown(given.path),
+            file=given.path,
             given=[list(given.mean), list(given.std)],
             measured=[list(mean), list(std)],
         )

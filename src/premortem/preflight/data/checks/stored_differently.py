@@ -1,6 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts, Stored
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Stored
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _FEWEST = 10  # files
 _MOST_OF = 0.5  # of the one split, and (nearly) none of the other
@@ -43,27 +42,22 @@ class StoredDifferently(Check):
     reads the note.
     """
 
-    card = Card(
-        "PM643",
-        "stored-differently-between-splits",
-        "data-scale",
-        Severity.WARNING,
-        explains=("columns-differ-between-files", "columns-differ-between-phases", "odd-sample"),
+    card = Card("PM643", "stored-differently-between-splits", "data-scale", Severity.WARNING).explaining(
+        "columns-differ-between-files", "columns-differ-between-phases", "odd-sample"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            trained = {(s.dataset, s.kind): s for s in root.stored if s.split == "train"}
-            for judged in root.stored:
-                first = trained.get((judged.dataset, judged.kind))
-                if judged.split == "train" or first is None:
-                    continue
-                if any(part in name for name in facts.names for part in _WORDS[judged.kind]):
-                    continue
-                converts = not facts.names or any(part in name for name in facts.names for part in _CONVERTS)
-                yield from self._compare(root.name, first, judged, converts)
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        trained = {(s.dataset, s.kind): s for s in root.stored if s.split == "train"}
+        for judged in root.stored:
+            first = trained.get((judged.dataset, judged.kind))
+            if judged.split == "train" or first is None:
+                continue
+            if any(part in name for name in facts.names for part in _WORDS[judged.kind]):
+                continue
+            converts = not facts.names or any(part in name for name in facts.names for part in _CONVERTS)
+            yield from self._compare(first, judged, converts)
 
-    def _compare(self, root: str, first: Stored, second: Stored, converts: bool) -> Findings:
+    def _compare(self, first: Stored, second: Stored, converts: bool) -> Findings:
         here, there = counts(first, converts), counts(second, converts)
         for one, two, other in ((here, there, second), (there, here, first)):
             mine, yours = sum(two.values()), sum(one.values())
@@ -73,7 +67,7 @@ class StoredDifferently(Check):
                 if number >= _MOST_OF * mine and one.get(way, 0) <= _HARDLY * yours:
                     usual = max(one, key=lambda each: one[each])
                     yield self.finding(
-                        f"`{shown(root)}`: {number} of {mine} files of {other.split} that were read are {way}; in "
+                        f"{number} of {mine} files of {other.split} that were read are {way}; in "
                         f"{(first if other is second else second).split} {one[usual]} of {yours} are {usual}",
                         cause=_MEANS["palette" if _PALETTE in (way, usual) else second.kind],
                         remedy=_DO["palette" if _PALETTE in (way, usual) else second.kind],

@@ -1,10 +1,7 @@
 import math
 import re
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, Table
 from premortem.profile.facts import Column
 
 _BITS = {"float16": 11, "float32": 24}
@@ -31,26 +28,25 @@ class StoredInFewBits(Check):
     For measurements, for which a relative error matters, and for numbers that the type still has all of.
     """
 
-    card = Card(
-        "PM647", "stored-in-few-bits", "data-scale", Severity.WARNING, explains=("stored-too-coarsely",)
+    card = Card("PM647", "stored-in-few-bits", "data-scale", Severity.WARNING).explaining(
+        "stored-too-coarsely"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in root.tables:
-                bits = _BITS.get(table.profile.dtype)
-                for column in table.profile.columns if bits and counts(table) else ():
-                    step = step_of(column, bits or 0)
-                    if step > 1:
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(table.shown)}` is {table.profile.dtype} and goes up to {column.high:.6g}, where "
-                            f"that type has steps of {step:g}",
-                            cause="Its numbers count something and were rounded when they were stored.",
-                            remedy="Store them as integers or in float64.",
-                            file=shown(table.path),
-                            apart=step,
-                        )
-                        break
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in root.tables:
+            bits = _BITS.get(table.profile.dtype)
+            for column in table.profile.columns if bits and counts(table) else ():
+                step = step_of(column, bits or 0)
+                if step > 1:
+                    yield self.finding(
+                        f"`{table.shown}` is {table.profile.dtype} and goes up to {column.high:.6g}, where "
+                        f"that type has steps of {step:g}",
+                        cause="Its numbers count something and were rounded when they were stored.",
+                        remedy="Store them as integers or in float64.",
+                        file=table.path,
+                        apart=step,
+                    )
+                    break
 
 
 def counts(table: Table) -> bool:

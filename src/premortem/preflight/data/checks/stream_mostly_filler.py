@@ -1,7 +1,5 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share
 from premortem.profile.alone import mostly_filler
 
 _LEFT_OUT = ("ignore_index", "padding_idx", "loss_mask", "attention_mask", "padding_mask")
@@ -24,22 +22,21 @@ class StreamMostlyFiller(Check):
     leaves something out of its loss.
     """
 
-    card = Card("PM623", "stream-mostly-filler", "data-empty", Severity.WARNING, explains=("mostly-filler",))
+    card = Card("PM623", "stream-mostly-filler", "data-empty", Severity.WARNING).explaining("mostly-filler")
 
-    def look(self, facts: DataFacts) -> Findings:
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
         if any(word.rpartition(".")[2] in _LEFT_OUT for word in facts.names):
             return
-        for root in facts.roots:
-            streams = {each.path for group in root.groups for each in group.looks if each.kind == "raw"}
-            for table in (t for t in root.tables if t.path in streams):
-                found = mostly_filler(table.profile)
-                if found is not None:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {share(found.times, found.of)} of the tokens of `{shown(table.shown)}` are token "
-                        f"{found.token}, in long runs: filler (padding), and no text",
-                        cause="The documents were filled up to one length and packed with their filler.",
-                        remedy="Pack the documents without filler, or leave the filler out of the loss.",
-                        file=shown(table.path),
-                        token=found.token,
-                        share=round(found.times / found.of, 3),
-                    )
+        streams = {each.path for each in looks_of(root) if each.kind == "raw"}
+        for table in (t for t in root.tables if t.path in streams):
+            found = mostly_filler(table.profile)
+            if found is not None:
+                yield self.finding(
+                    f"{share(found.times, found.of)} of the tokens of `{table.shown}` are token "
+                    f"{found.token}, in long runs: filler (padding), and no text",
+                    cause="The documents were filled up to one length and packed with their filler.",
+                    remedy="Pack the documents without filler, or leave the filler out of the loss.",
+                    file=table.path,
+                    token=found.token,
+                    share=round(found.times / found.of, 3),
+                )

@@ -1,8 +1,5 @@
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, share, some
 
 
 class TableNamesMissingFiles(Check):
@@ -24,16 +21,15 @@ class TableNamesMissingFiles(Check):
 
     card = Card("PM670", "table-names-missing-files", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for look in (look for group in root.groups for look in group.looks if look.kind == "table"):
-                missing, whole = look.values, look.named
-                if 0 < missing < whole:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {missing:,} of {whole:,} files that `{shown(look.path)}` names "
-                        f"({share(missing, whole)}) are not there: {some(look.missing)}",
-                        cause="The table and the folder are of two different versions.",
-                        remedy="Bring the missing files, or drop these rows when the table is read.",
-                        missing=missing,
-                        of=whole,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for look in (look for look in looks_of(root) if look.kind == "table"):
+            missing, whole = look.values, look.named
+            if 0 < missing < whole:
+                yield self.finding(
+                    f"{missing:,} of {whole:,} files that `{look.path}` names "
+                    f"({share(missing, whole)}) are not there: {some(look.missing)}",
+                    cause="The table and the folder are of two different versions.",
+                    remedy="Bring the missing files, or drop these rows when the table is read.",
+                    missing=missing,
+                    of=whole,
+                )

@@ -1,7 +1,5 @@
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.wording import some
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, looks_of, some
 
 
 class TarSampleIncomplete(Check):
@@ -21,15 +19,14 @@ class TarSampleIncomplete(Check):
 
     card = Card("PM673", "tar-sample-incomplete", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for look in (look for group in root.groups for look in group.looks if look.kind == "tar"):
-                if look.missing:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {some(look.missing)} {'is' if len(look.missing) == 1 else 'are'} missing in "
-                        f"`{shown(look.path)}`, where nearly all of {look.named:,} samples have that member",
-                        cause="The sample was not written to its end, or its name has a dot too many.",
-                        remedy="Write this shard again.",
-                        missing=list(look.missing),
-                        samples=look.named,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for look in (look for look in looks_of(root) if look.kind == "tar"):
+            if look.missing:
+                yield self.finding(
+                    f"{some(look.missing)} {'is' if len(look.missing) == 1 else 'are'} missing in "
+                    f"`{look.path}`, where nearly all of {look.named:,} samples have that member",
+                    cause="The sample was not written to its end, or its name has a dot too many.",
+                    remedy="Write this shard again.",
+                    missing=list(look.missing),
+                    samples=look.named,
+                )

@@ -2,12 +2,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from premortem.amounts import share
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import DataFacts, Root
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, compared, share
 
 _FEWEST = 100  # rows
 _EMPTY = 0.1  # of the rows
@@ -41,48 +37,47 @@ class TextsEmptyOrCut(Check):
 
     card = Card("PM730", "texts-empty-or-cut", "data-empty", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            others: dict[str, Table] = {}
-            for one, two in compared.splits([t for t in root.tables if t.cells]):
-                others[one.shown], others[two.shown] = two, one
-            for table, column in texts(root.tables, facts):
-                other = others.get(table.shown)
-                beside = list(other.cells.get(column, ())) if other is not None else []
-                cells = table.cells[column]
-                where = f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}`"
-                missing = empty(cells)
-                if missing is not None and bare(beside) < _AS_IN_THE_OTHER * bare(cells):
-                    first, number = missing
-                    others_in = [
-                        table.cells[name] for name in table.words if name != column and name in table.cells
-                    ]
-                    instead = any(
-                        sum(bool(b.strip()) for a, b in zip(cells, given, strict=True) if not a.strip())
-                        > 0.5 * number
-                        for given in others_in
-                    )
-                    yield self.finding(
-                        f"{where} is empty in {number:,} of {len(cells):,} rows ({share(number, len(cells))}), in blocks: from row {first:,} on",
-                        cause="The texts of these rows are missing, and their labels are not: a join or an export that ended early.",
-                        remedy="Fetch the texts again, or leave these rows out.",
-                        severity=Severity.INFO if instead else Severity.WARNING,
-                        file=shown(table.path),
-                        column=column,
-                        rows=number,
-                    )
-                ended = cut(cells, beside)
-                if ended is not None and not goes_on(table, column, ended[0]):
-                    length, number, longest = ended
-                    more = f"; those of the other split have up to {longest:,}" if longest > length else ""
-                    yield self.finding(
-                        f"{where}: {number:,} of {len(cells):,} texts ({share(number, len(cells))}) have exactly {length:,} letters, and none has more{more}",
-                        cause="The texts were cut off (truncated) at this length: a field that holds no more.",
-                        remedy="Export the texts again in full.",
-                        file=shown(table.path),
-                        column=column,
-                        length=length,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        others: dict[str, Table] = {}
+        for one, two in compared.splits([t for t in root.tables if t.cells]):
+            others[one.shown], others[two.shown] = two, one
+        for table, column in texts(root.tables, facts):
+            other = others.get(table.shown)
+            beside = list(other.cells.get(column, ())) if other is not None else []
+            cells = table.cells[column]
+            where = f"`{column}` of `{table.shown}`"
+            missing = empty(cells)
+            if missing is not None and bare(beside) < _AS_IN_THE_OTHER * bare(cells):
+                first, number = missing
+                others_in = [
+                    table.cells[name] for name in table.words if name != column and name in table.cells
+                ]
+                instead = any(
+                    sum(bool(b.strip()) for a, b in zip(cells, given, strict=True) if not a.strip())
+                    > 0.5 * number
+                    for given in others_in
+                )
+                yield self.finding(
+                    f"{where} is empty in {number:,} of {len(cells):,} rows ({share(number, len(cells))}), in blocks: from row {first:,} on",
+                    cause="The texts of these rows are missing, and their labels are not: a join or an export that ended early.",
+                    remedy="Fetch the texts again, or leave these rows out.",
+                    severity=Severity.INFO if instead else Severity.WARNING,
+                    file=table.path,
+                    column=column,
+                    rows=number,
+                )
+            ended = cut(cells, beside)
+            if ended is not None and not goes_on(table, column, ended[0]):
+                length, number, longest = ended
+                more = f"; those of the other split have up to {longest:,}" if longest > length else ""
+                yield self.finding(
+                    f"{where}: {number:,} of {len(cells):,} texts ({share(number, len(cells))}) have exactly {length:,} letters, and none has more{more}",
+                    cause="The texts were cut off (truncated) at this length: a field that holds no more.",
+                    remedy="Export the texts again in full.",
+                    file=table.path,
+                    column=column,
+                    length=length,
+                )
 
 
 def texts(tables: Sequence[Table], facts: DataFacts) -> Iterator[tuple[Table, str]]:

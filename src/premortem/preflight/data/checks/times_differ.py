@@ -1,9 +1,6 @@
-from premortem.amounts import minute
 from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts, Root
-from premortem.preflight.data.names import shown
 from premortem.preflight.data.times import Times, length
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, minute
 
 _SUMMER = 1.0  # hours, by which the offset of one zone changes in a year
 _LATER = 0.1  # of the training's time, by which a split that is later begins later
@@ -29,34 +26,33 @@ class TimesDoNotFit(Check):
 
     card = Card("PM644", "times-do-not-fit", "data-order", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            yield from self._beside(facts, root)
-            for first, second in compared.splits(root.tables):
-                for column, times in second.times.items():
-                    known = first.times.get(column)
-                    if known is None or not facts.uses(second, column):
-                        continue
-                    names = (shown(first.shown), shown(second.shown))
-                    if other_zones(known, times):
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(column)}` is {zones(known)} in `{names[0]}` and {zones(times)} in "
-                            f"`{names[1]}` (`{known.example}`, `{times.example}`)",
-                            cause="The same hour means another time of the day in each of them.",
-                            remedy="Convert both to UTC where the files are read.",
-                            column=shown(column),
-                            files=list(names),
-                        )
-                    elif overlap(known, times):
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{names[0]}` goes from {minute(known.first)} to {minute(known.last)}, "
-                            f"`{names[1]}` from {minute(times.first)} to {minute(times.last)}: they overlap",
-                            cause=f"The splits are cut by `{shown(column)}`, and their times overlap: a part of what is judged was "
-                            "trained on.",
-                            remedy="End the training data where the evaluation begins.",
-                            column=shown(column),
-                            files=list(names),
-                        )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        yield from self._beside(facts, root)
+        for first, second in compared.splits(root.tables):
+            for column, times in second.times.items():
+                known = first.times.get(column)
+                if known is None or not facts.uses(second, column):
+                    continue
+                names = (first.shown, second.shown)
+                if other_zones(known, times):
+                    yield self.finding(
+                        f"`{column}` is {zones(known)} in `{names[0]}` and {zones(times)} in "
+                        f"`{names[1]}` (`{known.example}`, `{times.example}`)",
+                        cause="The same hour means another time of the day in each of them.",
+                        remedy="Convert both to UTC where the files are read.",
+                        column=column,
+                        files=list(names),
+                    )
+                elif overlap(known, times):
+                    yield self.finding(
+                        f"`{names[0]}` goes from {minute(known.first)} to {minute(known.last)}, "
+                        f"`{names[1]}` from {minute(times.first)} to {minute(times.last)}: they overlap",
+                        cause=f"The splits are cut by `{column}`, and their times overlap: a part of what is judged was "
+                        "trained on.",
+                        remedy="End the training data where the evaluation begins.",
+                        column=column,
+                        files=list(names),
+                    )
 
     def _beside(self, facts: DataFacts, root: Root) -> Findings:
         """Tables of other columns, row for row of the same length and step, whose clocks are hours apart: they are joined by them."""
@@ -71,14 +67,14 @@ class TimesDoNotFit(Check):
                 if first.path == second.path or first.sample.columns == second.sample.columns:
                     continue
                 if first.rows == second.rows and (hours := apart(one, two)):
-                    names = (shown(first.shown), shown(second.shown))
+                    names = (first.shown, second.shown)
                     yield self.finding(
-                        f"`{shown(root.name)}`: the times of `{names[0]}` and `{names[1]}` are {abs(hours):g} hours apart: the one goes from "
+                        f"the times of `{names[0]}` and `{names[1]}` are {abs(hours):g} hours apart: the one goes from "
                         f"{minute(one.first)} to {minute(one.last)}, the other from {minute(two.first)} to {minute(two.last)}, in {first.rows} rows each",
                         cause=f"Both have a row for each {length(one.step)} of the same stretch, and one of them is shifted as another time zone "
-                        f"would shift it: joined by `{shown(column)}`, rows do not belong together.",
+                        f"would shift it: joined by `{column}`, rows do not belong together.",
                         remedy="Convert both to UTC where the files are read.",
-                        column=shown(other),
+                        column=other,
                         files=list(names),
                         hours=hours,
                     )

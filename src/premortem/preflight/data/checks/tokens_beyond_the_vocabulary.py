@@ -1,9 +1,6 @@
 import re
 
-from premortem.amounts import share
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, share
 
 _SIZE = re.compile(r"vocab|n_?tokens?_?types|num_?embeddings")
 
@@ -26,25 +23,24 @@ class TokensBeyondTheVocabulary(Check):
 
     card = Card("PM709", "tokens-beyond-the-vocabulary", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            sizes = {
-                (path, key, value)
-                for path, key, value in root.numbers
-                if _SIZE.search(key.lower()) and value > 1 and facts.reads(path)
-            }
-            if len(sizes) != 1:
-                continue
-            path, key, size = sizes.pop()
-            for stream in root.streams:
-                beyond = sum(stream.counts[size:])
-                if beyond and facts.reads(stream.path):
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {beyond:,} of {sum(stream.counts):,} tokens of `{shown(stream.path)}` ({share(beyond, sum(stream.counts))}) are "
-                        f"beyond the vocabulary: they go up to {stream.highest:,}, and `{shown(key)}` in `{shown(path)}` is {size:,}",
-                        cause="The tokens were made with another vocabulary than the one that is described.",
-                        remedy="Tokenise again, or write down the size of the vocabulary that was used.",
-                        file=shown(stream.path),
-                        highest=stream.highest,
-                        size=size,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        sizes = {
+            (path, key, value)
+            for path, key, value in root.numbers
+            if _SIZE.search(key.lower()) and value > 1 and facts.reads(path)
+        }
+        if len(sizes) != 1:
+            return
+        path, key, size = sizes.pop()
+        for stream in root.streams:
+            beyond = sum(stream.counts[size:])
+            if beyond and facts.reads(stream.path):
+                yield self.finding(
+                    f"{beyond:,} of {sum(stream.counts):,} tokens of `{stream.path}` ({share(beyond, sum(stream.counts))}) are "
+                    f"beyond the vocabulary: they go up to {stream.highest:,}, and `{key}` in `{path}` is {size:,}",
+                    cause="The tokens were made with another vocabulary than the one that is described.",
+                    remedy="Tokenise again, or write down the size of the vocabulary that was used.",
+                    file=stream.path,
+                    highest=stream.highest,
+                    size=size,
+                )

@@ -1,9 +1,8 @@
 from itertools import combinations
 from typing import Any
 
-from premortem.preflight.data.data_facts import DataFacts, Stream
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Stream
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 
 _ALIKE = 0.95  # correlation of the frequencies in order of size
 _OTHER = 0.5  # ... and token by token
@@ -28,21 +27,20 @@ class TokensNumberedAnew(Check):
 
     card = Card("PM711", "tokens-numbered-anew", "data-labels", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            used = [s for s in root.streams if s.split and facts.reads(s.path) and s.tokens >= _FEWEST]
-            for one, two in combinations(used, 2):
-                if "train" not in (one.split, two.split) or one.split == two.split:
-                    continue
-                same, sizes = compared(one, two)
-                if sizes > _ALIKE and same < _OTHER:
-                    yield self.finding(
-                        f"`{shown(root.name)}`: tokens of `{shown(one.path)}` and `{shown(two.path)}` are numbered differently: frequencies agree in order of size "
-                        f"(correlation {sizes:.2f}), and not token by token ({same:.2f})",
-                        cause="The two files were tokenised with different numbers.",
-                        remedy="Tokenise both with one vocabulary.",
-                        files=[shown(one.path), shown(two.path)],
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        used = [s for s in root.streams if s.split and facts.reads(s.path) and s.tokens >= _FEWEST]
+        for one, two in combinations(used, 2):
+            if "train" not in (one.split, two.split) or one.split == two.split:
+                continue
+            same, sizes = compared(one, two)
+            if sizes > _ALIKE and same < _OTHER:
+                yield self.finding(
+                    f"tokens of `{one.path}` and `{two.path}` are numbered differently: frequencies agree in order of size "
+                    f"(correlation {sizes:.2f}), and not token by token ({same:.2f})",
+                    cause="The two files were tokenised with different numbers.",
+                    remedy="Tokenise both with one vocabulary.",
+                    files=[one.path, two.path],
+                )
 
 
 def compared(one: Stream, two: Stream) -> tuple[float, float]:

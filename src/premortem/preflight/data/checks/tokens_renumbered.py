@@ -1,7 +1,4 @@
-from premortem.preflight.data import compared
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity, compared
 from premortem.profile.numbering import renumbered
 from premortem.profile.wording import numbering
 
@@ -23,24 +20,19 @@ class TokensRenumbered(Check):
     moved by one number.
     """
 
-    card = Card(
-        "PM699",
-        "tokens-renumbered-between-splits",
-        "data-labels",
-        Severity.WARNING,
-        explains=("tokens-numbered-differently",),
+    card = Card("PM699", "tokens-renumbered-between-splits", "data-labels", Severity.WARNING).explaining(
+        "tokens-numbered-differently"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for first, second in compared.splits(root.tables):
-                found = renumbered(first.profile, second.profile)
-                if found is not None:
-                    names = (shown(first.shown), shown(second.shown))
-                    yield self.finding(
-                        f"`{shown(root.name)}`: {numbering(found, f'`{names[0]}`', f'`{names[1]}`')}",
-                        cause="The two files were tokenised with different numbers.",
-                        remedy="Tokenise all splits again with one tokenizer.",
-                        files=list(names),
-                        moved=found.moved,
-                    )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for first, second in compared.splits(root.tables):
+            found = renumbered(first.profile, second.profile)
+            if found is not None:
+                names = (first.shown, second.shown)
+                yield self.finding(
+                    f"{numbering(found, f'`{names[0]}`', f'`{names[1]}`')}",
+                    cause="The two files were tokenised with different numbers.",
+                    remedy="Tokenise all splits again with one tokenizer.",
+                    files=list(names),
+                    moved=found.moved,
+                )

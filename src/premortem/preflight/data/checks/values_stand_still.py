@@ -1,10 +1,8 @@
 from typing import Any
 
-from premortem.preflight.data.data_facts import DataFacts
-from premortem.preflight.data.names import shown
+from premortem.preflight.data.data_facts import DataFacts, Root
 from premortem.preflight.data.relations import columns, order
-from premortem.preflight.data.tables import Table
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.unit import Card, Check, Findings, Severity, Table, whole_tables
 
 _MANY = 0.1  # of the rows: sensors of well-known series have failed for a few percent of the time
 
@@ -28,25 +26,24 @@ class ValuesStandStill(Check):
 
     card = Card("PM618", "values-stand-still", "data-scale", Severity.WARNING)
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for table in (t for t in root.tables if t.cells and t.times and "=" not in t.part):
-                for column, values in columns.measured(table).items():
-                    if not facts.uses(table, column):
-                        continue
-                    name, found, of = stillest(table, values)
-                    if found is not None:
-                        where = f" where `{shown(name)}`" if name else ""
-                        yield self.finding(
-                            f"`{shown(root.name)}`: `{shown(column)}` of `{shown(table.shown)}` stands still at {found.value:g} for {found.length:,} "
-                            f"rows{where}; {of:,} of {table.rows:,} rows are in such stretches, and elsewhere it changes in nearly every row",
-                            cause="A sensor hangs, or a gap was filled with the last value before it.",
-                            remedy="Leave these rows out, or mark them as missing.",
-                            severity=Severity.WARNING if of >= _MANY * table.rows else Severity.INFO,
-                            file=shown(table.path),
-                            column=column,
-                            rows=of,
-                        )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for table in (t for t in whole_tables(root) if t.times):
+            for column, values in columns.measured(table).items():
+                if not facts.uses(table, column):
+                    continue
+                name, found, of = stillest(table, values)
+                if found is not None:
+                    where = f" where `{name}`" if name else ""
+                    yield self.finding(
+                        f"`{column}` of `{table.shown}` stands still at {found.value:g} for {found.length:,} "
+                        f"rows{where}; {of:,} of {table.rows:,} rows are in such stretches, and elsewhere it changes in nearly every row",
+                        cause="A sensor hangs, or a gap was filled with the last value before it.",
+                        remedy="Leave these rows out, or mark them as missing.",
+                        severity=Severity.WARNING if of >= _MANY * table.rows else Severity.INFO,
+                        file=table.path,
+                        column=column,
+                        rows=of,
+                    )
 
 
 def stillest(table: Table, values: Any) -> tuple[str, order.Still | None, int]:

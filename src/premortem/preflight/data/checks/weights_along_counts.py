@@ -1,8 +1,7 @@
 from collections.abc import Iterator, Mapping
 
-from premortem.preflight.data.data_facts import DataFacts, Root, Weights
-from premortem.preflight.data.names import shown
-from premortem.preflight.unit import Card, Check, Findings, Severity
+from premortem.preflight.data.data_facts import Weights
+from premortem.preflight.data.unit import Card, Check, DataFacts, Findings, Root, Severity
 from premortem.profile.weighting import grows, misplaced
 
 _ENOUGH = 100  # labels
@@ -25,39 +24,34 @@ class ClassWeightsAlongCounts(Check):
     fits the weights, and when the script does not name the file.
     """
 
-    card = Card(
-        "PM696",
-        "class-weights-along-counts",
-        "data-labels",
-        Severity.WARNING,
-        explains=("class-weights-of-other-classes",),
+    card = Card("PM696", "class-weights-along-counts", "data-labels", Severity.WARNING).explaining(
+        "class-weights-of-other-classes"
     )
 
-    def look(self, facts: DataFacts) -> Findings:
-        for root in facts.roots:
-            for given in root.weights:
-                labels = [found for found in counted(root) if set(found[1]) == set(named(given, found[1]))]
-                labels = [found for found in labels if sum(found[1].values()) >= _ENOUGH]
-                if not labels or not facts.reads(given.path):
-                    continue
-                every = [[(n[c], w) for c, w in named(given, n).items()] for _, n in labels]
-                if not all(grows(pairs) or misplaced(pairs) for pairs in every):
-                    continue
-                where, counts = labels[0]
-                weights = named(given, counts)
-                frequent, rare = max(counts, key=lambda c: counts[c]), min(counts, key=lambda c: counts[c])
-                yield self.finding(
-                    f"`{shown(root.name)}`: in `{shown(given.path)}`, class `{shown(frequent)}`, the most frequent with {counts[frequent]:,} "
-                    f"rows of `{shown(where)}`, has weight {weights[frequent]:.3g}; `{shown(rare)}`, the rarest with {counts[rare]:,}, has "
-                    f"{weights[rare]:.3g}",
-                    cause="The weights are those of these counts, in another order of the classes."
-                    if misplaced(every[0])
-                    else "The weights grow with how frequent the classes are: they are those of other classes, or in another order.",
-                    remedy="Compute the weights from the labels of this training set, in the order of its classes.",
-                    file=shown(given.path),
-                    weights=list(given.values[:20]),
-                    counts=[counts[name] for name in weights][:20],
-                )
+    def judge(self, root: Root, facts: DataFacts) -> Findings:
+        for given in root.weights:
+            labels = [found for found in counted(root) if set(found[1]) == set(named(given, found[1]))]
+            labels = [found for found in labels if sum(found[1].values()) >= _ENOUGH]
+            if not labels or not facts.reads(given.path):
+                continue
+            every = [[(n[c], w) for c, w in named(given, n).items()] for _, n in labels]
+            if not all(grows(pairs) or misplaced(pairs) for pairs in every):
+                continue
+            where, counts = labels[0]
+            weights = named(given, counts)
+            frequent, rare = max(counts, key=lambda c: counts[c]), min(counts, key=lambda c: counts[c])
+            yield self.finding(
+                f"in `{given.path}`, class `{frequent}`, the most frequent with {counts[frequent]:,} "
+                f"rows of `{where}`, has weight {weights[frequent]:.3g}; `{rare}`, the rarest with {counts[rare]:,}, has "
+                f"{weights[rare]:.3g}",
+                cause="The weights are those of these counts, in another order of the classes."
+                if misplaced(every[0])
+                else "The weights grow with how frequent the classes are: they are those of other classes, or in another order.",
+                remedy="Compute the weights from the labels of this training set, in the order of its classes.",
+                file=given.path,
+                weights=list(given.values[:20]),
+                counts=[counts[name] for name in weights][:20],
+            )
 
 
 def counted(root: Root) -> Iterator[tuple[str, Mapping[str, int]]]:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from premortem.files.syntax import dotted, last_name
+from premortem.lint.tree import argument, constant, receiver
+from premortem.preflight.data.code.syntax import assigned, calls, names, opens_with, text, texts
 
 # A name that is given to what is predicted. Not `output`, which is as often what a model says.
 _TARGET = re.compile(r"(^|_)(y|labels?|targets?|outcomes?|answers?|truth|gold)($|_)", re.IGNORECASE)
@@ -20,36 +22,33 @@ _NUMBERS = frozenset({"loadtxt", "genfromtxt"})
 _MATRIX = frozenset({"values", "to_numpy", "iloc"})
 _FRAMES = frozenset({"read_csv", "read_table"})
 _TRUTH = (ast.If, ast.IfExp, ast.While, ast.Assert)
+_LISTS_FILES = ("glob(", "iterdir(", "listdir(", "scandir(")
+_SORTS = ("sort_values", "sort_index", "sort_by", "lexsort", "set_index")
+_PERMUTES = ("randperm", "permutation", "train_test_split", "random_split", "RandomSampler")
 
 
 def targets(tree: ast.AST) -> Iterator[str]:
     """The columns that the code predicts: `y = frame["late"]`, `TARGET = "late"`, `fit(target="late")`, `--label late`; "-1" for the
     last one, `y = table[:, -1]`."""
+    for bound, value in assigned(tree):
+        for target in bound:
+            yield from _taken(target, value)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                yield from _taken(target, node.value)
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            yield from _taken(node.target, node.value)
-        elif isinstance(node, ast.keyword) and node.arg and _TARGET.search(node.arg):
+        if isinstance(node, ast.keyword) and is_target(node.arg or ""):
             yield from _columns(node.value)
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str) and _TARGET.search(key.value):
+                if is_target(text(key) or ""):
                     yield from _columns(value)
-        elif isinstance(node, ast.Call) and last_name(node) == "add_argument":
-            named = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-            if any(_TARGET.search(name.replace("-", "_")) for name in named):
-                given = next((word.value for word in node.keywords if word.arg == "default"), None)
-                yield from _columns(given) if given is not None else ()
-        elif (
-            isinstance(node, ast.Call)
-            and last_name(node) == "append"
-            and isinstance(node.func, ast.Attribute)
-        ):
-            if _TARGET.search(last_name(node.func.value)):  # labels.append(row["late"])
-                for given in node.args:
-                    yield from _columns(given)
+    for call in calls(tree, "add_argument"):
+        given = argument(call, "default")
+        if given is not None and any(is_target(name.replace("-", "_")) for name in texts(call.args)):
+            yield from _columns(given)
+    for call in calls(tree, "append"):
+        owner = receiver(call)
+        if owner is not None and is_target(last_name(owner)):  # labels.append(row["late"])
+            for given in call.args:
+                yield from _columns(given)
 
 
 def is_target(name: str) -> bool:
@@ -58,72 +57,54 @@ def is_target(name: str) -> bool:
 
 def later(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
     """`frame["y"] = frame["load"].shift(-24)`: what is called so, the column that it is taken from, and how many rows later."""
-    nodes = list(ast.walk(tree))
     numbers = {
-        last_name(target): node.value.value
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if type(node.value.value) is int
+        last_name(target): number
+        for bound, value in assigned(tree)
+        if type(number := constant(value)) is int
+        for target in bound
     }
-    for node in nodes:
-        if not isinstance(node, ast.Assign):
+    for bound, value in assigned(tree):
+        if not isinstance(value, ast.Call) or last_name(value) != "shift":
             continue
-        for call in (each for each in ast.walk(node.value) if isinstance(each, ast.Call)):
-            given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "periods")]
-            if last_name(call) != "shift" or not isinstance(call.func, ast.Attribute) or not given:
-                continue
-            by = given[0]
-            if not isinstance(by, ast.UnaryOp) or not isinstance(by.op, ast.USub):
-                continue
-            rows = (
-                by.operand.value
-                if isinstance(by.operand, ast.Constant)
-                else numbers.get(last_name(by.operand))
-            )
-            of = call.func.value
-            if (
-                type(rows) is not int
-                or rows < 1
-                or call is not node.value
-                or not isinstance(of, ast.Subscript)
-            ):
-                continue
-            for target in node.targets:
+        by, of = argument(value, "periods", 0), receiver(value)
+        if not (
+            isinstance(by, ast.UnaryOp) and isinstance(by.op, ast.USub) and isinstance(of, ast.Subscript)
+        ):
+            continue
+        known = isinstance(by.operand, ast.Constant)
+        rows = constant(by.operand) if known else numbers.get(last_name(by.operand))
+        if type(rows) is int and rows >= 1:
+            for target in bound:
                 name = last_name(target)
                 if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
                     name = str(target.slice.value)
-                for column in _columns(of):
-                    yield name, column, rows
+                yield from ((name, column, rows) for column in _columns(of))
 
 
 def lists_of_columns(tree: ast.AST) -> Iterator[tuple[str, ...]]:
     """Lists of texts under a name that is neither that of a target nor of what is left out."""
     left_out = set(dropped(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, (ast.List, ast.Tuple)):
-            called = [last_name(t) for t in (node.targets if isinstance(node, ast.Assign) else [node.target])]
-            words = [
-                e.value for e in node.value.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)
-            ]
-            if len(words) >= 2 and not any(map(is_target, called)) and not left_out & set(words):
-                yield tuple(words)
+    for bound, value in assigned(tree):
+        listed = texts(value.elts) if isinstance(value, (ast.List, ast.Tuple)) else []
+        if (
+            len(listed) >= 2
+            and not left_out & set(listed)
+            and not any(is_target(last_name(t)) for t in bound)
+        ):
+            yield tuple(listed)
 
 
 def dropped(tree: ast.AST) -> Iterator[str]:
     """The texts in `frame.drop(columns=["a", "b"])`, `frame.pop("a")`, `del frame["a"]` and `DROP = ["a", "b"]`."""
+    inside: list[ast.AST] = []
+    for call in calls(tree, "drop", "drop_columns", "pop"):
+        inside += [*call.args, *call.keywords]
     for node in ast.walk(tree):
-        inside: list[ast.AST] = []
-        if isinstance(node, ast.Call) and last_name(node) in {"drop", "drop_columns", "pop"}:
-            inside = [*node.args, *node.keywords]
-        elif isinstance(node, ast.Delete):
-            inside = list(node.targets)
-        elif isinstance(node, ast.Assign) and any(_LEFT_OUT.search(last_name(t)) for t in node.targets):
-            inside = [node.value]
-        for each in inside:
-            for text in ast.walk(each):
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    yield text.value
+        inside += node.targets if isinstance(node, ast.Delete) else ()
+    for bound, value in assigned(tree):
+        inside += [value] if any(_LEFT_OUT.search(last_name(target)) for target in bound) else ()
+    for each in inside:
+        yield from texts(ast.walk(each))
 
 
 def _taken(target: ast.expr, value: ast.expr) -> Iterator[str]:
@@ -131,27 +112,22 @@ def _taken(target: ast.expr, value: ast.expr) -> Iterator[str]:
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
             for each, given in zip(target.elts, value.elts, strict=True):
                 yield from _taken(each, given)
-    elif _TARGET.search(last_name(target)):
+    elif is_target(last_name(target)):
         yield from _columns(value)
 
 
 def _columns(value: ast.expr) -> Iterator[str]:
     """The texts by which the value is chosen, or is one itself."""
-    if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        yield value.value
+    if (own := text(value)) is not None:
+        yield own
         return
     for node in ast.walk(value):
         if isinstance(node, ast.Subscript):
-            last = (
-                node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-            )
-            if isinstance(last, ast.Constant) and isinstance(last.value, str):
-                yield last.value
-            elif ast.unparse(last) == _LAST:
-                yield _LAST
-        elif isinstance(node, ast.Call) and last_name(node) in {"pop", "get"} and node.args:
-            if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
-                yield node.args[0].value
+            several = isinstance(node.slice, ast.Tuple) and node.slice.elts
+            last = several[-1] if several else node.slice
+            yield from texts([last]) or ([_LAST] if ast.unparse(last) == _LAST else [])
+        elif isinstance(node, ast.Call) and last_name(node) in {"pop", "get"}:
+            yield from texts(node.args[:1])
 
 
 def only_written(trees: Iterable[ast.AST]) -> frozenset[str]:
@@ -159,51 +135,41 @@ def only_written(trees: Iterable[ast.AST]) -> frozenset[str]:
     every: Counter[str] = Counter()
     written: Counter[str] = Counter()
     for tree in trees:
-        made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _writes(node)]
-        inside = {id(inner) for call in made for inner in ast.walk(call)}
+        inside = {id(inner) for call in calls(tree) if _writes(call) for inner in ast.walk(call)}
         loaded = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         # OUT = "predictions.npy", where OUT stands only in such calls.
         out = {n.id for n in loaded if id(n) in inside} - {n.id for n in loaded if id(n) not in inside}
+        for bound, value in assigned(tree):
+            if {getattr(target, "id", None) for target in bound} <= out:
+                inside |= {id(inner) for inner in ast.walk(value)}
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and {getattr(t, "id", None) for t in node.targets} <= out:
-                inside |= {id(inner) for inner in ast.walk(node.value)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                every[node.value] += 1
-                written[node.value] += id(node) in inside
-    return frozenset(text for text, number in written.items() if number == every[text])
+            if (said := text(node)) is not None:
+                every[said] += 1
+                written[said] += id(node) in inside
+    return frozenset(said for said, number in written.items() if number == every[said])
 
 
 def _writes(call: ast.Call) -> bool:
     name = last_name(call)
-    if name == "open":
-        modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
-        return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & set("wx") for mode in modes)
-    return name in _WRITES
+    return opens_with(call, "wx") if name == "open" else name in _WRITES
 
 
 def lists_of_words(tree: ast.AST) -> Iterator[tuple[str, ...]]:
     """`STATES = ["run", "slow", "jam"]`, and `{"run": 0, "slow": 1}` in the order of its numbers: lists with a name, by whose places or
     numbers the code turns words into numbers, or back."""
     numbering = set(_numbering(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            bound, value = [last_name(target) for target in node.targets], node.value
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            bound, value = [last_name(node.target)], node.value
-        else:
-            continue
-        if not set(bound) & numbering:
+    for bound, value in assigned(tree):
+        if not {last_name(target) for target in bound} & numbering:
             continue
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) >= 2:
-            words = [e.value for e in value.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+            words = texts(value.elts)
             if len(words) == len(value.elts) == len(set(words)):
                 yield tuple(words)
         elif isinstance(value, ast.Dict) and len(value.keys) >= 2:
             pairs = [
-                (v.value, k.value)
+                (v.value, word)
                 for k, v in zip(value.keys, value.values, strict=True)
-                if isinstance(k, ast.Constant) and isinstance(v, ast.Constant) and isinstance(k.value, str)
+                if isinstance(v, ast.Constant) and (word := text(k)) is not None
             ]
             numbers = sorted(n for n, _ in pairs if type(n) is int)
             if len(pairs) == len(value.keys) and numbers == list(range(len(pairs))):
@@ -253,21 +219,15 @@ def latest(tree: ast.AST) -> Iterator[str]:
         if (
             isinstance(value, ast.Call)
             and getattr(value.func, "id", "") == "sorted"
-            and not any(word.arg == "key" for word in value.keywords)
+            and not names(value, "key")
         ):
-            for inner in ast.walk(value):
-                if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and "*" in inner.value:
-                    yield inner.value.rpartition("/")[2]
+            yield from (said.rpartition("/")[2] for said in texts(ast.walk(value)) if "*" in said)
 
 
 def guesses_types(trees: Iterable[ast.AST]) -> bool:
     """pandas reads text files, and is never given the types of their columns."""
-    calls = [
-        n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call) and last_name(n) in _FRAMES
-    ]
-    return bool(calls) and not any(
-        word.arg in {"dtype", "converters"} for call in calls for word in call.keywords
-    )
+    read = [call for tree in trees for call in calls(tree, *_FRAMES)]
+    return bool(read) and not any(names(call, "dtype", "converters") for call in read)
 
 
 def by_place(trees: Iterable[ast.AST]) -> bool:
@@ -276,9 +236,9 @@ def by_place(trees: Iterable[ast.AST]) -> bool:
     for tree in trees:
         frames = {
             last_name(target)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and any(_is_read(inner) for inner in ast.walk(node.value))
-            for target in node.targets
+            for bound, value in assigned(tree)
+            if any(map(_is_read, ast.walk(value)))
+            for target in bound
         }
         csvs = {
             alias.asname or alias.name
@@ -295,14 +255,11 @@ def by_place(trees: Iterable[ast.AST]) -> bool:
                     isinstance(a, ast.Call) and last_name(a) == "zip" for a in node.args
                 ):
                     return False
-                if name in _NUMBERS:
-                    if any(word.arg in {"names", "usecols"} for word in node.keywords):
-                        return False
-                    found = True
+                if name in _NUMBERS | _FRAMES and names(node, "names", "usecols"):
+                    return False
+                found |= name in _NUMBERS
                 found |= name == "reader" and (dotted(node.func) == "csv.reader" or name in csvs)
                 found |= name == "split" and [ast.unparse(a) for a in node.args[:1]] == ["','"]
-                if name in _FRAMES and any(word.arg in {"usecols", "names"} for word in node.keywords):
-                    return False
             elif isinstance(node, ast.Subscript) and _is_frame(node.value, frames):
                 if not isinstance(node.slice, (ast.Constant, ast.Slice)):
                     return False  # frame[names]
@@ -323,3 +280,75 @@ def _is_frame(node: ast.expr, frames: set[str]) -> bool:
     while isinstance(node, ast.Call) and not _is_read(node) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return _is_read(node) or (isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in frames)
+
+
+def sorts_names(tree: ast.AST) -> bool:
+    """`sorted(folder.glob("*"))`, without a key that knows numbers."""
+    return any(
+        isinstance(call.func, ast.Name)
+        and not names(call, "key")
+        and any(part in ast.unparse(call) for part in _LISTS_FILES)
+        for call in calls(tree, "sorted")
+    )
+
+
+def sorts_rows(tree: ast.AST) -> bool:
+    """`rows.sort_values("hour")`, `sorted(rows, key=...)`, `rows[np.argsort(hour)]`, `ORDER BY`."""
+    inside = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    inside += [node.value for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    return (
+        any(calls(tree, *_SORTS))
+        or any(names(call, "key") for call in calls(tree, "sorted", "sort"))
+        or any(isinstance(node, ast.Call) and last_name(node) == "argsort" for node in inside)
+        or any("order by" in said.lower() for said in texts(ast.walk(tree)))
+    )
+
+
+def truths(tree: ast.AST) -> Iterator[str]:
+    """`bool(row["smoker"])`, `1 if row["smoker"] else 0`."""
+    for node in ast.walk(tree):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "bool":
+            asked = node.args[:1]
+        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            asked = [node.test]
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            asked = [node.operand]
+        for each in asked:
+            if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant):
+                yield str(each.slice.value)
+
+
+def drops_commas(tree: ast.AST) -> bool:
+    """`cell.replace(",", "")`, or `thousands=","`, and nothing that turns a comma into a point."""
+    return not turns_commas(tree) and _handles(tree, [",", ""], ("thousands", ","))
+
+
+def turns_commas(tree: ast.AST) -> bool:
+    """`cell.replace(",", ".")`, or `decimal=","`."""
+    return _handles(tree, [",", "."], ("decimal", ","))
+
+
+def drops_points(tree: ast.AST) -> bool:
+    """`cell.replace(".", "")`, `re.sub("[.]", "", cell)`, `thousands="."`, or a reader that knows the locale."""
+    return (
+        _handles(tree, [".", ""], ("thousands", "."))
+        or any(calls(tree, "atof", "atoi", "setlocale", "parse_decimal", "parse_number"))
+        or any(texts(call.args[:2]) in ([r"\.", ""], ["[.]", ""]) for call in calls(tree, "sub"))
+    )
+
+
+def _handles(tree: ast.AST, replaced: list[str], said: tuple[str, str]) -> bool:
+    """Whether the code replaces one text by another, or names this option with this value."""
+    return any(texts(call.args[:2]) == replaced for call in calls(tree, "replace")) or any(
+        (word.arg, text(word.value)) == said for call in calls(tree) for word in call.keywords
+    )
+
+
+def permutes(tree: ast.AST) -> bool:
+    """`shuffle=True`, `randperm`, `train_test_split`: all samples are drawn in an order of chance."""
+    return any(calls(tree, *_PERMUTES)) or any(
+        word.arg == "shuffle" and not (isinstance(word.value, ast.Constant) and not word.value.value)
+        for call in calls(tree)
+        for word in call.keywords
+    )

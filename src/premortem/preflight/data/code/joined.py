@@ -8,6 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from premortem.files.syntax import last_name
+from premortem.preflight.data.code.syntax import calls, text, texts
 
 _TABLE = re.compile(r"\b(?:from|join)\s+[\"`\[]?(\w+)[\"`\]]?(?:\s+(?:as\s+)?(\w+))?", re.IGNORECASE)
 _EQUAL = re.compile(
@@ -31,8 +32,8 @@ class Join(NamedTuple):
 def joins(trees: Iterable[ast.AST]) -> Iterator[Join]:
     for tree in trees:
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield from _of_sql(node.value)
+            if (said := text(node)) is not None:
+                yield from _of_sql(said)
             elif isinstance(node, ast.JoinedStr):
                 yield from _of_sql(
                     "".join(str(p.value) if isinstance(p, ast.Constant) else "x" for p in node.values)
@@ -77,11 +78,7 @@ def _of_frames(call: ast.Call) -> Iterator[Join]:
             yield Join("", one, "", two)
     if name in {"map", "join", "merge"} and isinstance(call.func, ast.Attribute):
         indexed = [
-            text
-            for given in call.args
-            for node in ast.walk(given)
-            if isinstance(node, ast.Call) and last_name(node) == "set_index" and node.args
-            for text in _texts(node.args[0])
+            text for given in call.args for setting in calls(given, "set_index") for text in _indexed(setting)
         ]
         own = [*said.get("on", ()), *said.get("left_on", ())] or [
             *_column(call.func.value),
@@ -127,5 +124,4 @@ def _column(value: ast.expr) -> list[str]:
 
 
 def _texts(value: ast.expr) -> list[str]:
-    parts = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return texts(value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])

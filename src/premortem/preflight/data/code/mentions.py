@@ -4,10 +4,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 
-from premortem.files.syntax import dotted, last_name
-from premortem.preflight.data.code.binding import Bindings, scoped
-from premortem.preflight.data.code.modules import Module
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
+from premortem.preflight.data.code.binding import Bindings
+from premortem.preflight.data.code.syntax import assigned, calls, opens_with, texts, with_defaults
+from premortem.preflight.project import Project
 
 _DATA = re.compile(
     r"data|train|valid|\bval\b|test|split|image|img|mask|label|blur|sharp|frame|sample|corpus|folder|video|audio|csv",
@@ -17,30 +21,12 @@ _OUTPUT = re.compile(
     r"out|save|log|ckpt|checkpoint|result|cache|weight|runs\b|export|dump|writer|pretrain|resume|plot|fig|model|tmp|temp|predict",
     re.IGNORECASE,
 )
-_MAKES = {
-    "makedirs",
-    "mkdir",
-    "mkdtemp",
-    "save",
-    "savez",
-    "savefig",
-    "to_csv",
-    "imwrite",
-    "copy",
-    "copytree",
-    "move",
-}
-_MAKES |= {
-    "rmtree",
-    "write_text",
-    "write_bytes",
-    "symlink",
-    "unlink",
-    "touch",
-    "extractall",
-    "unpack_archive",
-}
+_MAKES = set(
+    "makedirs mkdir mkdtemp save savez savefig to_csv imwrite copy copytree move rmtree write_text write_bytes symlink unlink touch "
+    "extractall unpack_archive".split()
+)
 _WRITES = re.compile(r"save|write|dump|export", re.IGNORECASE)
+_PATHS = {"Path", "join", "joinpath", "str", "expanduser", "abspath"}
 _GLOBS = {"glob", "rglob", "iglob"}
 _LISTS = {"listdir", "scandir", "walk", "iterdir", "ImageFolder", "DatasetFolder", "read_csv"}
 _RESIZES = re.compile(r"resize|crop|pad|interpolate", re.IGNORECASE)
@@ -112,149 +98,117 @@ def is_clip(name: str) -> bool:
     return bool(_CLIP.match(name))
 
 
-def spoken(bindings: Bindings) -> Spoken:
+def spoken(bindings: Bindings, project: Project) -> Spoken:
     found = Spoken()
-    for module in bindings.modules:
-        found.handled |= {"gaps"} if asks_what_was_read(module.tree) else set()
-        parents = {id(child): node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
-        for scope, node in scoped(module):
+    for source in bindings.sources:
+        file = project.shown(Path(source.path))
+        found.handled |= {"gaps"} if asks_what_was_read(source.tree) else set()
+        for node in source.within(source.tree):
             if isinstance(node, ast.Call):
-                _note_call(found, bindings, module, scope, node)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.suffixes |= set(re.findall(r"\.[A-Za-z0-9]{2,5}\b", node.value))
-            _note_clip(found, module, node)
-            if isinstance(node, ast.expr) and _outermost(node, parents):
-                words = _around(node, parents)
+                _note_call(found, bindings, source, file, node)
+            for word in texts([node]):
+                found.suffixes |= set(re.findall(r"\.[A-Za-z0-9]{2,5}\b", word))
+            _note_clip(found, file, node)
+            if isinstance(node, ast.expr) and _outermost(source, node):
+                words = _around(source, node)
                 pathlike = not isinstance(node, ast.Constant) or is_pathlike(words)
-                for text in bindings.reader(module, scope).texts(node):
-                    is_data = speaks_of_data(words, text.text)
-                    mention = Mention(
-                        text.text,
-                        text.whole,
-                        module.shown,
-                        node.lineno,
-                        is_data,
-                        pathlike or "/" in text.text,
+                found.mentions += [
+                    Mention(
+                        text=each.text,
+                        whole=each.whole,
+                        file=file,
+                        line=node.lineno,
+                        data=speaks_of_data(words, each.text),
+                        pathlike=pathlike or "/" in each.text,
                     )
-                    found.mentions.append(mention)
+                    for each in bindings.texts(source, node)
+                ]
     return found
 
 
-def _outermost(node: ast.expr, parents: dict[int, ast.AST]) -> bool:
+def _outermost(source: Source, node: ast.expr) -> bool:
     """The longest expression that makes a path, and not its parts."""
-    if not isinstance(
-        node, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Name, ast.Attribute, ast.Subscript)
-    ):
-        return False
-    parent = parents.get(id(node))
+    parent = source.parent(node)
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         return isinstance(parent, (ast.Call, ast.keyword)) and node is not getattr(parent, "func", None)
+    if not isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call)):
+        return False
     if isinstance(parent, (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
         return False
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Div, ast.Add)):
         return False
-    inside = isinstance(parent, ast.Call) and node is not parent.func
-    return not (inside and last_name(parent) in {"Path", "join", "joinpath", "str", "expanduser", "abspath"})  # type: ignore[arg-type]
+    return not (isinstance(parent, ast.Call) and node is not parent.func and last_name(parent) in _PATHS)
 
 
-def _around(node: ast.expr, parents: dict[int, ast.AST]) -> str:
+def _around(source: Source, node: ast.expr) -> str:
     """The names beside an expression: the variable, the argument, the option, the function."""
     words: list[str] = []
     child: ast.AST = node
-    for _ in range(3):
-        parent = parents.get(id(child))
+    for parent in islice(source.ancestors(node), 3):
         match parent:
             case ast.keyword(arg=str(name)):
                 words.append(name)
             case ast.Call():
                 words.append(last_name(parent))
                 if last_name(parent) == "add_argument":
-                    words += [
-                        a.value
-                        for a in parent.args
-                        if isinstance(a, ast.Constant) and isinstance(a.value, str)
-                    ]
+                    words += texts(parent.args)
             case ast.Assign(targets=targets):
                 words += [name for target in targets for name in _names(target)]
             case ast.AnnAssign(target=target):
                 words += _names(target)
             case ast.arguments():
-                words += [arg.arg for arg, d in _with_defaults(parent) if d is child]
+                words += [arg.arg for arg, default in with_defaults(parent) if default is child]
             case ast.Dict(keys=keys, values=values):
                 words += [
                     str(k.value)
                     for k, v in zip(keys, values, strict=True)
                     if v is child and isinstance(k, ast.Constant)
                 ]
-        if parent is None or isinstance(parent, ast.stmt):
-            break
+            case ast.stmt():
+                break
         child = parent
     return " ".join(words)
 
 
-def _with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    yield from zip(reversed(positional), reversed(arguments.defaults), strict=False)
-    yield from (
-        (arg, d) for arg, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
-    )
-
-
-def _names(target: ast.expr) -> list[str]:
+def _names(target: ast.AST) -> list[str]:
     name = getattr(target, "id", "") or getattr(target, "attr", "")
     return [name] if name else []
 
 
-def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, node: ast.Call) -> None:
-    name = last_name(node)
-    reader = bindings.reader(module, scope)
+def _note_call(found: Spoken, bindings: Bindings, source: Source, file: str, node: ast.Call) -> None:
+    name, owner = last_name(node), receiver(node)
     found.fetches |= bool(_FETCHES.search(name))
-    found.fetches |= any(
-        k.arg == "download" and getattr(k.value, "value", None) is True for k in node.keywords
-    )
+    found.fetches |= constant(argument(node, "download")) is True
     found.folds_case |= name in {"lower", "casefold", "upper"}
     found.lists |= name in _LISTS
     found.handled |= {"size"} if _RESIZES.search(name) else set()
     found.handled |= {"type"} if name in _CONVERTS else set()
     found.handled |= {"gaps"} if name in _KNOWS_GAPS else set()
-    if name in _MAKES or _WRITES.search(name) or (name == "open" and _writes(node)):
-        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        for each in [*owner, *node.args]:
-            found.made |= {text.text for text in reader.texts(each)}
+    if name in _MAKES or _WRITES.search(name) or (name == "open" and opens_with(node, "wax")):
+        for each in [*([owner] if owner else []), *node.args]:
+            found.made |= {text.text for text in bindings.texts(source, each)}
     if name in _GLOBS and node.args:
-        folders = set()
-        if isinstance(node.func, ast.Attribute):
-            folders = {text.text for text in reader.texts(node.func.value)}
-        for text in reader.texts(node.args[0]):
-            if "*" in text.text and text.whole:
+        folders = {text.text for text in bindings.texts(source, owner)} if owner else set()
+        for pattern in bindings.texts(source, node.args[0]):
+            if "*" in pattern.text and pattern.whole:
                 found.globs += [
-                    (f"{folder}/{text.text}", module.shown, node.lineno) for folder in folders or {"?"}
+                    (f"{folder}/{pattern.text}", file, node.lineno) for folder in folders or {"?"}
                 ]
 
 
-def _writes(node: ast.Call) -> bool:
-    modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
-    return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & set("wax") for mode in modes)
-
-
-def _note_clip(found: Spoken, module: Module, node: ast.AST) -> None:
+def _note_clip(found: Spoken, file: str, node: ast.AST) -> None:
+    pairs: list[tuple[str, ast.expr]] = []
     match node:
-        case ast.Assign(targets=[target], value=ast.Constant(value=int(frames))):
-            pairs = [(name, frames) for name in _names(target)]
-        case ast.keyword(arg=str(name), value=ast.Constant(value=int(frames))):
-            pairs = [(name, frames)]
+        case ast.Assign(targets=[target]):
+            pairs = [(name, node.value) for name in _names(target)]
+        case ast.keyword(arg=str(name)):
+            pairs = [(name, node.value)]
         case ast.arguments():
-            pairs = [
-                (arg.arg, d.value)
-                for arg, d in _with_defaults(node)
-                if isinstance(d, ast.Constant) and isinstance(d.value, int)
-            ]
-        case _:
-            return
-    for name, frames in pairs:
-        if _CLIP.match(name) and frames > 1:
-            line = getattr(node, "lineno", 0) or getattr(getattr(node, "value", None), "lineno", 0)
-            found.clips.append((name, frames, module.shown, line))
+            pairs = [(parameter.arg, default) for parameter, default in with_defaults(node)]
+    for name, value in pairs:
+        frames = constant(value)
+        if _CLIP.match(name) and isinstance(frames, int) and frames > 1:
+            found.clips.append((name, frames, file, value.lineno))
 
 
 def asks_what_was_read(tree: ast.Module) -> bool:
@@ -297,35 +251,24 @@ def asks_what_was_read(tree: ast.Module) -> bool:
 def _read(tree: ast.Module) -> set[str]:
     """Names of what was read from files, and of what is made from it."""
     made = [
-        (
-            {name for target in targets for inner in ast.walk(target) for name in _names(inner)},  # type: ignore[arg-type]
-            node.value,
-        )
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
-        for targets in [node.targets if isinstance(node, ast.Assign) else [node.target]]
+        ({name for target in bound for inner in ast.walk(target) for name in _names(inner)}, value)
+        for bound, value in assigned(tree)
     ]
     read: set[str] = set()
     for _ in range(_STEPS):
         for targets, value in made:
-            opened = any(
-                isinstance(inner, ast.Call) and last_name(inner) in _READS for inner in ast.walk(value)
-            )
-            if opened or (not _runs_a_model(value) and set(_roots(value)) & read):
+            if any(calls(value, *_READS)) or (not _runs_a_model(value) and set(_roots(value)) & read):
                 read |= {name for name in targets if not _OF_THE_RUN.search(name)}
     return read
 
 
 def _runs_a_model(value: ast.expr) -> bool:
-    return any(
-        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and not _READERS.match(inner.func.id)
-        for inner in ast.walk(value)
-    )
+    return any(isinstance(c.func, ast.Name) and not _READERS.match(c.func.id) for c in calls(value))
 
 
 def _roots(node: ast.AST) -> Iterator[str]:
     """Every name in an expression, without those of functions."""
-    called = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    called = {id(call.func) for call in calls(node)}
     for inner in ast.walk(node):
         if isinstance(inner, (ast.Name, ast.Attribute)) and id(inner) not in called:
             yield from _names(inner)

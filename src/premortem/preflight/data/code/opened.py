@@ -1,6 +1,5 @@
 """From what the code mentions to what lies on the disk."""
 
-import ast
 import os
 import re
 from collections import Counter, defaultdict
@@ -12,8 +11,8 @@ from premortem.preflight.data import names
 from premortem.preflight.data.code import mentions
 from premortem.preflight.data.code.binding import Bindings
 from premortem.preflight.data.code.mentions import Mention, Spoken
-from premortem.preflight.data.code.modules import Module, modules
 from premortem.preflight.data.code.settings import Places, settings
+from premortem.preflight.data.code.syntax import texts
 from premortem.preflight.data.data_facts import ClipLength, Miss, Pattern
 from premortem.preflight.data.walk import walk
 from premortem.preflight.project import Project
@@ -38,12 +37,12 @@ class Opened:
 
 def opened(project: Project) -> Opened:
     """Read the script; nothing of it runs."""
-    found = modules(project)
-    if not found:
+    sources = project.reading.sources
+    if not sources:
         return Opened()
-    starts = list(dict.fromkeys((project.folder, found[0].path.parent)))
-    given, places = settings(found, project.argv, starts)
-    spoken = mentions.spoken(Bindings(found, given))
+    starts = list(dict.fromkeys((project.folder, Path(sources[0].path).parent)))
+    given, places = settings(project)
+    spoken = mentions.spoken(Bindings(sources, given), project)
     made = {_plain(text) for text in spoken.made}
     # A setting of the command line or of a config is used under a name that speaks of data, or it is not ours.
     there: set[Path] = set()
@@ -59,12 +58,8 @@ def opened(project: Project) -> Opened:
             there.add(path)
     mentioned = {p for m in spoken.mentions if (p := _existing(m, starts)) is not None}
     misses = [] if spoken.fetches else list(_misses(every, starts, made, mentioned))
-    return Opened(tops(there), misses, spoken, _clips(spoken, given), len(found), _texts(found))
-
-
-def _texts(found: list[Module]) -> frozenset[str]:
-    nodes = (node for module in found for node in ast.walk(module.tree))
-    return frozenset(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    said = frozenset(word for source in sources for word in texts(source.within(source.tree)))
+    return Opened(tops(there), misses, spoken, _clips(spoken, given), len(sources), said)
 
 
 def _with_settings(found: list[Mention], given: dict[str, set[str]], places: Places) -> list[Mention]:

@@ -1,47 +1,38 @@
 """What the command line and configuration files set, by name."""
 
-import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
-from premortem.files import untrusted
-from premortem.files.syntax import last_name
-from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.declared_options import declared
-from premortem.lint.parsing import Unreadable
-from premortem.preflight.data.code.modules import Module
+from premortem.preflight.project import Project
 
-_MOST_BYTES = 256 << 10  # more than that is data, not settings
 _FLAGS = {"store_true", "store_false", "count", "help", "version"}
-_DECLARE = {"add_argument", "option", "add_option"}
+_DECLARE = ("add_argument", "option", "add_option")
 
 
 Places = dict[tuple[str, str], tuple[str, int]]  # name and value -> file and line of a config
 
 
-def settings(
-    modules: list[Module], argv: list[str], folders: Iterable[Path]
-) -> tuple[dict[str, set[str]], Places]:
+def settings(project: Project) -> tuple[dict[str, set[str]], Places]:
     """The command line beats configs, configs beat defaults. And where the values of configs stand."""
-    found: dict[str, set[str]] = {}
-    options, positional = _options(modules)
-    for name, default in options.items():
-        if default is not None:
-            found[name] = {default}
-    given = dict(_given(argv, positional))
-    named = {text for text in [*_texts(modules), *argv, *given.values()] if text.lower().endswith(SUFFIXES)}
+    options, positional = _options(project)
+    found = {name: {default} for name, default in options.items() if default is not None}
+    configured: dict[str, set[str]] = defaultdict(set)
     places: Places = {}
-    configured = _configs(named, folders, places)
-    return {**found, **configured, **{name: {value} for name, value in given.items()}}, places
+    for file in project.configs:
+        for setting in file.settings:
+            if "${" not in setting.text:
+                configured[setting.name].add(setting.text)
+                places[setting.name, setting.text] = (project.shown(file.path), setting.where.line or 0)
+    given = {name: {value} for name, value in _given(project.argv, positional)}
+    return {**found, **configured, **given}, places
 
 
-def _options(modules: list[Module]) -> tuple[dict[str, str | None], list[str]]:
+def _options(project: Project) -> tuple[dict[str, str | None], list[str]]:
     """Options with their defaults, and the names of positional arguments."""
     options: dict[str, str | None] = {}
     positional: list[str] = []
-    nodes = (node for module in modules for node in ast.walk(module.tree))
-    calls = (node for node in nodes if isinstance(node, ast.Call) and last_name(node) in _DECLARE)
+    calls = (call for source in project.reading.sources for call in source.calls_to(*_DECLARE))
     for one in declared(calls):
         if one.positional and one.said("dest") is None:
             positional.append(one.name)
@@ -69,29 +60,3 @@ def _given(argv: list[str], positional: list[str]) -> Iterator[tuple[str, str]]:
             yield name.rpartition(".")[2].lstrip("+"), value
         elif left:
             yield left.pop(0), text
-
-
-def _texts(modules: list[Module]) -> Iterator[str]:
-    for module in modules:
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
-
-
-def _configs(named: set[str], folders: Iterable[Path], places: Places) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    starts = list(folders)
-    for name in sorted(named):
-        try:
-            # From where the script is started, or beside it: `HERE / "config.yaml"`.
-            path = next((path for start in starts if (path := start / name).is_file()), None)
-            if path is None or path.stat().st_size > _MOST_BYTES:
-                continue
-            shown = name if path == starts[0] / name else str(path)
-            for entry in Config(str(path), untrusted.read(path)).entries:
-                if "${" not in entry.text:
-                    found[entry.name].add(entry.text)
-                    places[entry.name, entry.text] = (shown, entry.line)
-        except (OSError, Unreadable, ValueError):
-            continue
-    return found

@@ -1,7 +1,7 @@
 """One file for each format. To add one: write its file and add it to ALL.
 
-A reader runs nothing of what it reads. It says what is wrong with a file in its looks; it raises `MissingLibrary`
-when a package is needed that is not here.
+A reader runs nothing of what it reads. It raises `Damaged` to say what is wrong with a file, and `MissingLibrary` when a
+package is needed that is not here.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ from premortem.preflight.data.readers import (
     text,
     zip_shard,
 )
-from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.readers.around import Around, Damaged, MissingLibrary
 
 # Each is a module with `SUFFIXES` and `read(path, relative, around)`, which yields looks.
 ALL: tuple[ModuleType, ...] = (
@@ -49,17 +49,20 @@ def read(path: Path, relative: str, around: Around) -> list[Look]:
     reader = BY_SUFFIX.get(names.suffix(path.name))
     if reader is None:
         return []
+    found: list[Look] = []
+    problem = ""
     try:
         untrusted.opened(path).close()  # a pipe would be waited for
-        return list(reader.read(path, relative, around))
-    except OSError as error:
-        why = error.strerror or str(error)
-        return [Look(path=relative, kind=names.kind(path.name), problem=f"it cannot be read ({why})")]
+        found.extend(reader.read(path, relative, around))
     except MissingLibrary:
         raise
+    except Damaged as damage:
+        problem = str(damage)
+    except OSError as error:
+        found, problem = [], f"it cannot be read ({error.strerror or error})"
     except Exception as error:  # noqa: BLE001 - a stranger's bytes are wrong in more ways than a library foresees
-        why = f"it cannot be read ({type(error).__name__}: {str(error)[:120]})"
-        return [Look(path=relative, kind=names.kind(path.name), problem=why)]
+        found, problem = [], f"it cannot be read ({type(error).__name__}: {str(error)[:120]})"
+    return [*found, Look(path=relative, kind=names.kind(path.name), problem=problem)] if problem else found
 
 
 def reads(name: str) -> bool:

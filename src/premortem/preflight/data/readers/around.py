@@ -12,6 +12,10 @@ class MissingLibrary(Exception):  # noqa: N818 - it is no error, it is a fact
         self.library = library
 
 
+class Damaged(Exception):  # noqa: N818 - likewise
+    """What is wrong with the file. Nothing more is read of it; what was seen before counts."""
+
+
 @dataclass(frozen=True)
 class Around:
     """The dataset that a file belongs to."""

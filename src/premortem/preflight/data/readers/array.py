@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from premortem.errors import Refused
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
-from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.readers.around import Around, Damaged, MissingLibrary
 from premortem.vault import zip_ends
 
 SUFFIXES = ("npy", "npz")
@@ -35,7 +35,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     except ValueError as error:
         if _has_header(path) and any(words in str(error) for words in _PICKLED):
             return
-        yield Look(path=relative, kind="array", problem=_why(path, error))
+        raise Damaged(_why(path, error)) from error
 
 
 def _archive(np: Any, path: Path, relative: str) -> Iterator[Look]:
@@ -52,9 +52,9 @@ def _archive(np: Any, path: Path, relative: str) -> Iterator[Look]:
                     if "Object arrays" not in str(error):
                         raise
     except Refused as refused:
-        yield Look(path=relative, kind="array", problem=str(refused))
+        raise Damaged(str(refused)) from refused
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-        yield Look(path=relative, kind="array", problem=f"the archive is damaged or cut off ({error})")
+        raise Damaged(f"the archive is damaged or cut off ({error})") from error
 
 
 def _with_few_parts(file: BinaryIO) -> BinaryIO:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from premortem.preflight.data.data_facts import Look
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 from premortem.preflight.data.relations import columns, limits
 
 SUFFIXES = ("wav",)
@@ -21,8 +21,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     with path.open("rb") as file:
         head = file.read(12)
         if len(head) < 12 or head[:4] not in {b"RIFF", b"RF64"} or head[8:] != b"WAVE":
-            yield Look(path=relative, kind="audio", problem="it does not begin like a WAV file")
-            return
+            raise Damaged("it does not begin like a WAV file")
         mode, wide, many, clipped, round_, rough = "", 0, 1, 0.0, False, None
         for _ in range(_MOST_CHUNKS):
             chunk = file.read(8)
@@ -39,9 +38,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             if name == b"data":
                 left = size - file.tell()
                 if length not in _OPEN_ENDED and length > left:
-                    why = f"it is cut off: {left:,} of {length:,} bytes of sound are there"
-                    yield Look(path=relative, kind="audio", problem=why)
-                    return
+                    raise Damaged(f"it is cut off: {left:,} of {length:,} bytes of sound are there")
                 clipped, round_, rough = _limits(file, min(length, left), wide, many)
                 break
             file.seek(length + length % 2, 1)

@@ -10,7 +10,7 @@ from typing import TextIO
 from premortem.amounts import is_number
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import columns
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 
 SUFFIXES = ("csv", "tsv")
 _MOST_ROWS = 200_000
@@ -23,19 +23,13 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         first = file.readline(_MOST_CHARACTERS)
         file.seek(0)
         if "\0" in first:
-            yield Look(
-                path=relative,
-                kind="table",
-                problem="it holds zero bytes: it is not text, or was never written",
-            )
-            return
+            raise Damaged("it holds zero bytes: it is not text, or was never written")
         mark = max("\t,;|", key=first.count)
         try:
             rows = list(islice(csv.reader(_lines(file), delimiter=mark), _MOST_ROWS))
             cut = bool(file.readline(1))
         except csv.Error as error:
-            yield Look(path=relative, kind="table", problem=f"it cannot be read ({error})")
-            return
+            raise Damaged(f"it cannot be read ({error})") from error
     rows = [row for row in rows if row]
     if not rows:
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
-from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.readers.around import Around, Damaged, MissingLibrary
 
 SUFFIXES = ("h5", "hdf5")
 _MOST = 32  # arrays of one file
@@ -29,4 +29,4 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     except OSError as error:
         if error.errno:
             raise
-        yield Look(path=relative, kind="hdf5", problem=f"it is damaged or cut off ({error})")
+        raise Damaged(f"it is damaged or cut off ({error})") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.preflight.data.data_facts import Look
-from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.readers.around import Around, Damaged, MissingLibrary
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,9 +48,8 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 turned=turned,
             )
     except UnidentifiedImageError:
-        problem = _first_bytes(path)
-        if problem:
-            yield Look(path=relative, kind="image", problem=problem)
+        if problem := _first_bytes(path):
+            raise Damaged(problem) from None
     except (Pillow.DecompressionBombError, MemoryError):
         return
     except (OSError, SyntaxError, ValueError) as error:
@@ -58,7 +57,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             raise
         if _is_tiff(path) and "truncated" not in str(error):
             return  # a kind of TIFF that Pillow does not know
-        yield Look(path=relative, kind="image", problem=f"it cannot be decoded ({error})")
+        raise Damaged(f"it cannot be decoded ({error})") from error
 
 
 def bands_of(image: Image) -> tuple[float, ...]:

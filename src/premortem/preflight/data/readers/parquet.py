@@ -8,7 +8,7 @@ from typing import Any
 
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import columns
-from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.readers.around import Around, Damaged, MissingLibrary
 
 SUFFIXES = ("parquet",)
 _MOST_ROWS = 200_000
@@ -30,8 +30,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 return
             table = file.read(columns=plain)
     except arrow.ArrowInvalid as error:
-        yield Look(path=relative, kind="table", problem=f"it is damaged or cut off ({str(error)[:120]})")
-        return
+        raise Damaged(f"it is damaged or cut off ({str(error)[:120]})") from error
     codes = {name: words for name in plain if (words := _numbered(arrow, table[name]))}
     cells = {name: [str(value) for value in table[name].to_pylist()] for name in plain}
     look = columns.about(cells, path, relative, around)

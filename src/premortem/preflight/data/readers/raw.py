@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from premortem.files.syntax import last_name
+from premortem.lint.tree import argument
+from premortem.preflight.data.code.syntax import calls
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 
 SUFFIXES = ("bin",)
-_READS = frozenset({"memmap", "fromfile"})
 _TYPES = frozenset("uint8 uint16 uint32 int8 int16 int32 int64 float16 float32 float64".split())
 _SHORT = {
     f"{k}{w}": f"{n}{8 * w}" for k, n in {"u": "uint", "i": "int", "f": "float"}.items() for w in (1, 2, 4, 8)
@@ -68,14 +68,8 @@ def longest_hole(path: Path) -> tuple[int, int, int] | None:
 
 def stored_type(trees: Iterable[ast.AST]) -> str:
     """The one type with which the code reads such files; nothing where it names several, or none."""
-    found = {
-        name
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and last_name(node) in _READS
-        for value in [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "dtype")]
-        if (name := _type(value)) in _TYPES
-    }
+    read = (argument(call, "dtype", 1) for tree in trees for call in calls(tree, "memmap", "fromfile"))
+    found = {name for value in read if value is not None and (name := _type(value)) in _TYPES}
     return found.pop() if len(found) == 1 else ""
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import columns
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 
 SUFFIXES = ("db", "sqlite", "sqlite3")
 _MOST_TABLES = 32
@@ -31,7 +31,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 if look is not None:
                     yield look
     except sqlite3.DatabaseError as error:
-        yield Look(path=relative, kind="table", problem=f"it cannot be read ({error})")
+        raise Damaged(f"it cannot be read ({error})") from error
 
 
 def _table(db: sqlite3.Connection, name: str, path: Path, relative: str, around: Around) -> Look | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import members
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 
 SUFFIXES = ("tar", "tgz")
 _MOST_MEMBERS = 200_000
@@ -20,9 +20,9 @@ _MOST_TIMES = 50
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     packed = not path.name.lower().endswith(".tar")
-    if packed and path.stat().st_size > _MOST_PACKED:
-        return
     whole = path.stat().st_size
+    if packed and whole > _MOST_PACKED:
+        return
     samples: dict[str, set[str]] = {}
     end, last = 0, ""
     try:
@@ -32,20 +32,16 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                     break
                 end, last = member.offset_data + member.size, member.name
                 if end > max(_MOST_GROWN, _MOST_TIMES * whole):
-                    problem = f"it would grow from {whole:,} to more than {end:,} bytes"
-                    yield Look(path=relative, kind="tar", problem=problem)
-                    return
+                    raise Damaged(f"it would grow from {whole:,} to more than {end:,} bytes")
                 if member.isfile():
                     _note(samples, member)
                     if not member.size and "." in member.name:
                         problem = f"the member `{member.name}` is empty (0 bytes)"
                         yield Look(path=relative, kind="tar", part=member.name, problem=problem)
     except (tarfile.TarError, EOFError) as error:
-        yield Look(path=relative, kind="tar", problem=f"the archive is damaged or cut off ({error})")
-        return
-    if not packed and end > path.stat().st_size:
-        yield Look(path=relative, kind="tar", problem=f"it ends in the middle of the member `{last}`")
-        return
+        raise Damaged(f"the archive is damaged or cut off ({error})") from error
+    if not packed and end > whole:
+        raise Damaged(f"it ends in the middle of the member `{last}`")
     yield from _inside(path, relative)
     kinds = Counter(kind for found in samples.values() for kind in found)
     lacking = _lacking(samples, kinds)

@@ -1,26 +1,19 @@
 """Tensors in .pt, .pth and .safetensors, through the vault's readers: nothing in the file is run."""
 
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 from premortem.vault.contents import Stored, open_contents
+from premortem.vault.dtypes import BYTES
 from premortem.vault.stubs import TensorStub, strides
 
 SUFFIXES = ("pt", "pth", "safetensors")
-_WIDTHS = {
-    "float64": 8,
-    "float32": 4,
-    "float16": 2,
-    "int64": 8,
-    "int32": 4,
-    "int16": 2,
-    "int8": 1,
-    "uint8": 1,
-}
+_KINDS = frozenset("float64 float32 float16 int64 int32 int16 int8 uint8".split())  # that numpy has, too
 _MOST_TENSORS = 16
 _MOST_BYTES = 64 << 20
 
@@ -30,27 +23,27 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         with open_contents(path) as contents:
             damage = next(iter(contents.damaged(lambda _count: None)), None)
             if damage is not None:
-                name, problem = damage
-                yield Look(path=relative, kind="tensor", problem=f"`{name}`: {problem}")
-                return
+                raise Damaged("`{}`: {}".format(*damage))
             for name, stub in list(contents.stubs.items())[:_MOST_TENSORS]:
                 yield _look(contents, name, stub, relative)
     except Refused:
         return  # it would run code: `ckpt verify` reports that, and it is not damage
     except VaultError as error:
-        yield Look(path=relative, kind="tensor", problem=str(error).replace(str(path), path.name))
+        raise Damaged(str(error).replace(str(path), path.name)) from error
 
 
 def _look(contents: object, name: str, stub: TensorStub, relative: str) -> Look:
-    width = _WIDTHS.get(stub.dtype, 0)
     plain = Look(path=relative, kind="tensor", part=name, shape=stub.shape, mode=stub.dtype)
-    if not width or not isinstance(contents, Stored) or stub.storage is None or contents.big_endian:
+    if (
+        stub.dtype not in _KINDS
+        or not isinstance(contents, Stored)
+        or stub.storage is None
+        or contents.big_endian
+    ):
         return plain
     if stub.stride != strides(stub.shape):
         return plain
-    count = 1
-    for side in stub.shape:
-        count *= side
+    width, count = BYTES[stub.dtype], prod(stub.shape)
     if not 0 < count * width <= _MOST_BYTES:
         return plain
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from premortem.preflight.data import annotations, names, tables
 from premortem.preflight.data.data_facts import Annotated, Look
 from premortem.preflight.data.guard import Guard
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 from premortem.preflight.data.relations import holding, parallel
 
 SUFFIXES = ("json", "jsonl", "txt")
@@ -26,8 +26,9 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         return
     text = path.read_text(encoding="utf-8", errors="replace")
     if ending == "json":
-        problem = _json_problem(text)
-        yield Look(path=relative, kind="text", problem=problem, notes=() if problem else _notes(text))
+        if problem := _json_problem(text):
+            raise Damaged(problem)
+        yield Look(path=relative, kind="text", notes=_notes(text))
         return
     there = text.split(
         "\n"
@@ -37,8 +38,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         whole = bool(lines) and not _json_problem(lines[0])  # else it is one record over many lines
         for number, line in enumerate(lines, start=1):
             if whole and (problem := _json_problem(line)):
-                yield Look(path=relative, kind="text", problem=f"line {number}: {problem}")
-                return
+                raise Damaged(f"line {number}: {problem}")
     rows = tuple(map(_digest, _telling(lines))) if split else ()
     records = _records(lines) if ending == "jsonl" else []
     columns = _columns(records)

@@ -9,7 +9,7 @@ from pathlib import Path
 from premortem.errors import Refused
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import members
-from premortem.preflight.data.readers.around import Around
+from premortem.preflight.data.readers.around import Around, Damaged
 from premortem.vault import zip_ends
 
 SUFFIXES = ("zip",)
@@ -29,6 +29,6 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 ]
                 yield from members.looks(inside, relative, "zip")
     except Refused as refused:
-        yield Look(path=relative, kind="zip", problem=str(refused))
+        raise Damaged(str(refused)) from refused
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        yield Look(path=relative, kind="zip", problem=f"the archive is damaged or cut off ({error})")
+        raise Damaged(f"the archive is damaged or cut off ({error})") from error

@@ -20,8 +20,8 @@ class NestedClone(Check):
     For submodules, and for repositories that come from elsewhere.
     """
 
-    card = Card(
-        "PM609", "nested-clone", "environment", Severity.WARNING, explains=("two-copies-of-a-package",)
+    card = Card("PM609", "nested-clone", "environment", Severity.WARNING).explaining(
+        "two-copies-of-a-package"
     )
 
     def look(self, facts: Facts) -> Findings:

@@ -21,12 +21,8 @@ class OutputWillBeWiped(Check):
     tells that the place will be wiped. A place that only might go (memory, a container) is a remark.
     """
 
-    card = Card(
-        "PM608",
-        "output-will-be-wiped",
-        "persistence",
-        Severity.WARNING,
-        explains=("ephemeral-output-path", "ephemeral-storage"),
+    card = Card("PM608", "output-will-be-wiped", "persistence", Severity.WARNING).explaining(
+        "ephemeral-output-path", "ephemeral-storage"
     )
 
     def look(self, facts: Facts) -> Findings:

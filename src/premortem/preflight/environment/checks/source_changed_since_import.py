@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 
+from premortem.amounts import some
 from premortem.preflight.environment.modules import Stale
 from premortem.preflight.unit import Card, Check, Findings, Severity, Where
 
@@ -26,9 +27,8 @@ class SourceChangedSinceImport(Check):
 
     def look(self, facts: Iterable[Stale]) -> Findings:
         for stale in facts:
-            names = [f"`{name}`" for name in stale.changed if name]
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            what = f"{', '.join(names[:3])}{more} changed" if names else "the file is gone"
+            names = [name for name in stale.changed if name]
+            what = f"{some(names)} changed" if names else "the file is gone"
             yield self.finding(
                 f"`{stale.name}` in memory is not what is on the disk: {what} since it was imported",
                 cause="The file was edited or replaced after the import; Python does not look again.",

@@ -16,7 +16,7 @@ class TorchDoesNotLoad(Check):
     Read the message: it names the library. Often a fresh environment is the quickest way out.
     """
 
-    card = Card("PM604", "torch-does-not-load", "environment", Severity.ERROR, explains=("script-crashes",))
+    card = Card("PM604", "torch-does-not-load", "environment", Severity.ERROR).explaining("script-crashes")
 
     def look(self, facts: Facts) -> Findings:
         torch = facts.torch
