@@ -288,6 +288,23 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapped:
+    """A column whose numbers went through a type that cannot hold them, as a file beside it shows."""
+
+    path: str
+    shown: str
+    column: str
+    other_path: str
+    other: str
+    dtype: str
+    stored: bool  # the file itself has the type
+    evenly: bool  # its numbers fill the type evenly, as many other things would
+    beyond: int  # rows of the other file that the type cannot hold
+    of: int
+    highest: float  # of the other file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coded:
     """An array of codes, row by row with a column of words: which code stands for which word."""
 
@@ -362,6 +379,7 @@ class Root:
     announced: tuple[Announced, ...] = ()  # what files say about others, and is not so
     copied: tuple[Copied, ...] = ()  # arrays that differ from the table they are made from
     coded: tuple[Coded, ...] = ()
+    wrapped: tuple[Wrapped, ...] = ()
     twice: tuple[
         tuple[str, str, int, int], ...
     ] = ()  # two files of one split, samples in both, samples of the second

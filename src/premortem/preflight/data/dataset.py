@@ -35,6 +35,7 @@ from premortem.preflight.data.relations import (
     ruled,
     streams,
     wording,
+    wrapped,
 )
 from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
@@ -144,6 +145,7 @@ def look_at(
         ),
         copied=each(lambda: copied.differing(held, found_tables)),
         coded=each(lambda: copied.coded(held, found_tables)),
+        wrapped=each(lambda: wrapped.wrapped(held, found_tables)),
         twice=each(lambda: copies.twice(every, splitting)),
     )
     ours = [
