@@ -3,7 +3,7 @@ import re
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.names import shown
 from premortem.preflight.unit import Card, Check, Findings, Severity
-from premortem.profile.weighting import NEARLY_ALL, few
+from premortem.profile.weighting import NEARLY_ALL, are_left_out, few
 
 _DRAWS = {"WeightedRandomSampler", "multinomial", "choice", "choices"}
 _NAMED = re.compile(r"weight|prob|sampl|importance|^p$|^w$")
@@ -16,14 +16,14 @@ class FewRowsCarryTheWeights(Check):
     The model is trained on these few rows, over and over. The training loss falls to nothing, and nothing generalises.
 
     ## Usual causes
-    A division by an empty count, or by nearly 0; weights that were multiplied once too often; a logarithm that was taken for a weight.
+    A division by an empty count, or by nearly 0; weights that were stored as whole numbers, so that most are 0; weights that were multiplied once too often; a logarithm that was taken for a weight.
 
     ## What to do
     Look at the largest weights, and limit them.
 
     ## When it stays silent
-    When a hundredth of the samples or more makes 95 % of the draws; for weights of 0, which leave samples out on purpose; and when
-    the script draws nothing by weights.
+    When a hundredth of the samples or more makes 95 % of the draws; for weights of 0, which leave samples out on purpose, unless they are nineteen in
+    twenty and the others differ; and when the script draws nothing by weights.
     """
 
     card = Card(
@@ -40,7 +40,9 @@ class FewRowsCarryTheWeights(Check):
         for root in facts.roots:
             for table in root.tables:
                 for name, (drawable, carried) in table.carried.items():
-                    if few(drawable, carried) and _NAMED.search(name.lower()):
+                    if not _NAMED.search(name.lower()):
+                        continue
+                    if few(drawable, carried):
                         yield self.finding(
                             f"`{shown(root.name)}`: {carried} of {drawable:,} rows have {NEARLY_ALL:.0%} of the sampling weight in "
                             f"`{shown(table.shown)}` ({shown(name)})",
@@ -49,4 +51,13 @@ class FewRowsCarryTheWeights(Check):
                             file=shown(table.path),
                             carrying=carried,
                             samples=drawable,
+                        )
+                    elif table.read == table.rows and are_left_out(drawable, carried, table.rows):
+                        yield self.finding(
+                            f"`{shown(root.name)}`: {drawable} of {table.rows:,} rows have a sampling weight other than 0 in `{shown(table.shown)}` ({shown(name)})",
+                            cause="Nearly all weights are 0, and the others differ, so they do not just select rows: a sampler never draws the rest.",
+                            remedy="Look at the column: one that was rounded, or joined from elsewhere, has zeros where it should not.",
+                            file=shown(table.path),
+                            carrying=drawable,
+                            samples=table.rows,
                         )
