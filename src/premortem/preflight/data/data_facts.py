@@ -288,6 +288,22 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged:
+    """A key that stands for other things in another split, as a column says."""
+
+    path: str
+    first: str
+    other_path: str
+    second: str
+    column: str
+    measure: str
+    keys: int
+    within: float  # correlation of the averages of each key between halves of the training rows,
+    between: float  # between the splits as the keys are,
+    put_right: float  # ... and once both are in the order of the averages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wrapped:
     """A column whose numbers went through a type that cannot hold them, as a file beside it shows."""
 
@@ -380,6 +396,7 @@ class Root:
     copied: tuple[Copied, ...] = ()  # arrays that differ from the table they are made from
     coded: tuple[Coded, ...] = ()
     wrapped: tuple[Wrapped, ...] = ()
+    exchanged: tuple[Exchanged, ...] = ()
     twice: tuple[
         tuple[str, str, int, int], ...
     ] = ()  # two files of one split, samples in both, samples of the second

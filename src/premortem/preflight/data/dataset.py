@@ -30,6 +30,7 @@ from premortem.preflight.data.relations import (
     checksums,
     copied,
     doubled,
+    dumps,
     nearby,
     partners,
     ruled,
@@ -145,6 +146,7 @@ def look_at(
         ),
         copied=each(lambda: copied.differing(held, found_tables)),
         coded=each(lambda: copied.coded(held, found_tables)),
+        exchanged=each(lambda: dumps.exchanged(held, found_tables)),
         wrapped=each(lambda: wrapped.wrapped(held, found_tables)),
         twice=each(lambda: copies.twice(every, splitting)),
     )
