@@ -63,6 +63,7 @@ class Look:
     )
     heads: int = 0  # of a CSV: rows that are its first row once more
     attributes: tuple[tuple[str, str], ...] = ()  # notes that are stored with an array
+    seconds: float = 0.0  # of sound, by its header
     goes_round: bool = False  # a signal that is smooth once it is taken to go on at the other end of its type
     cut: bool = False  # there are more rows than were read
     faults: tuple[str, ...] = ()  # faults of our own in what was to be measured here
@@ -288,6 +289,20 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rated:
+    """A rate that is stated, and another one that follows from what else is stated of the same samples."""
+
+    by: str
+    key: str
+    file: str
+    what: str  # from which the other rate follows
+    stated: float
+    found: float
+    right: str = ""  # the file about which it is right
+    files: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanged:
     """A key that stands for other things in another split, as a column says."""
 
@@ -396,6 +411,7 @@ class Root:
     copied: tuple[Copied, ...] = ()  # arrays that differ from the table they are made from
     coded: tuple[Coded, ...] = ()
     wrapped: tuple[Wrapped, ...] = ()
+    rated: tuple[Rated, ...] = ()
     exchanged: tuple[Exchanged, ...] = ()
     twice: tuple[
         tuple[str, str, int, int], ...

@@ -33,6 +33,7 @@ from premortem.preflight.data.relations import (
     dumps,
     nearby,
     partners,
+    rates,
     ruled,
     streams,
     wording,
@@ -147,6 +148,7 @@ def look_at(
         copied=each(lambda: copied.differing(held, found_tables)),
         coded=each(lambda: copied.coded(held, found_tables)),
         exchanged=each(lambda: dumps.exchanged(held, found_tables)),
+        rated=each(lambda: rates.contradicted(tree.root, tree.files, held, found_tables, every)),
         wrapped=each(lambda: wrapped.wrapped(held, found_tables)),
         twice=each(lambda: copies.twice(every, splitting)),
     )
