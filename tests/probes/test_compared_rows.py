@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from premortem.events import RowsCompared
-from premortem.probes.compared_rows import crossed, itself, order_of
+from premortem.probes.compared_rows import copies, crossed, itself, order_of
 from premortem.probes.held_out_rows import held_out
 from premortem.probes.promises import promise_of
 from premortem.probes.row_origins import Arrays, strangers_among
@@ -65,6 +65,22 @@ def test_probabilities_over_different_dimensions():
     assert crossed(scores, targets.softmax(0)) == (1, 0)
     assert crossed(scores, targets.softmax(1)) is None
     assert crossed(scores, targets) is None
+
+
+# --- copies in a batch ------------------------------------------------------------------------
+
+
+def test_rows_that_stand_in_a_batch_several_times():
+    x, y = numbers(4, 3).repeat(4, 1), numbers(4, seed=1).repeat(4)
+    marks = copies([x], x @ numbers(3, 1), y)
+    assert len(set(marks)) == 4
+    assert marks == copies([x], x @ numbers(3, 1), y)
+    assert copies([x, numbers(16, 2)], x, y) == ()  # another input tells them apart
+    assert copies([x], x, numbers(16, seed=1)) == ()  # the targets do
+    assert copies([x], x + 1e-2 * numbers(16, 3, seed=2), y) == ()  # the model draws noise
+    assert copies([torch.cat([x[:15], numbers(1, 3, seed=3)])], x, y) == ()  # one row stands there once
+    assert copies([torch.arange(16)], x, y) is None
+    assert copies([x[:6]], x[:6], y[:6]) is None
 
 
 # --- rows of arrays ---------------------------------------------------------------------------

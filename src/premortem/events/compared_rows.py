@@ -43,6 +43,9 @@ class RowsCompared(Event):
     # In a symmetric matrix of similarities, what the row itself is in its own row: "rival", "answer", "twin" (the answer is the same row once more) or "".
     itself: str = ""
     alike: bool = False  # every row of all that the model was given is the same, and the targets differ
+    # Where each row that the model is given stands several times in the batch, with the same target and the same output: a mark of each different
+    # one. Empty where some row stands there once; None where rows are not known.
+    copies: tuple[int, ...] | None = None
     window: str = ""  # the target is, number for number, this value of the window that the model sees
     promise: Promise | None = None
     strangers: Strangers | None = None

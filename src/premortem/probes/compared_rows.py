@@ -26,6 +26,7 @@ from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.promises import promise_of
 from premortem.probes.row_origins import Arrays, strangers_among
+from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, tensors_in, version
 
 _LOOKS = 6  # at one line
@@ -127,6 +128,7 @@ class ComparedRows:
         event.itself = itself(given, wanted) if fn in _SQUARES else ""
         if rows >= _FEW and len(inputs) == len(self._inputs):
             event.alike = _all_alike(inputs, wanted)
+            event.copies = copies(inputs, given, wanted)
             event.window = _window(inputs, wanted)
         if fn in _SQUARES and _scores_classes(given) and not wanted.is_floating_point():
             self._numbered(event, given, wanted)
@@ -309,6 +311,26 @@ def _all_alike(inputs: list[torch.Tensor], wanted: torch.Tensor) -> bool:
     # One and the same number everywhere is no sample: a model that is to learn a constant.
     telling = any(bool((t.detach() != t.detach().reshape(-1)[0]).any()) for t in by_rows)
     return telling and all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
+
+
+def copies(inputs: list[torch.Tensor], given: torch.Tensor, wanted: torch.Tensor) -> tuple[int, ...] | None:
+    """Rows that stand in a batch several times, as far as nothing tells their copies apart: a model that draws noise gives each copy an
+    output of its own."""
+    rows = inputs[0].shape[0] if inputs and inputs[0].dim() > 1 else 0
+    by_rows = [t for t in inputs if t.dim() > 1 and t.shape[0] == rows and _is_plain(t)]
+    if rows < _FEW or len(by_rows) < len(inputs) or given.shape[0] % rows or wanted.shape[0] % rows:
+        return None
+    flat = [t.detach().reshape(rows, -1) for t in (*by_rows, wanted)]
+    some = torch.cat([t[:, :: stride_over(t.shape[1], _VALUES)].double() for t in flat], 1)
+    _, groups, counts = some.unique(dim=0, return_inverse=True, return_counts=True)
+    if int(counts.min()) < 2:
+        return ()
+    first = torch.zeros_like(counts).scatter_(0, groups, torch.arange(rows))
+    like, out = first[groups], given.reshape(rows, -1)
+    same = all(torch.equal(t, t[like]) for t in flat)
+    if not same or float((out - out[like]).abs().amax()) > _EXACT * max(float(out.abs().amax()), _EXACT):
+        return ()
+    return tuple(hash(tuple(row)) for row in some[first].tolist())
 
 
 def _window(inputs: list[torch.Tensor], wanted: torch.Tensor) -> str:
