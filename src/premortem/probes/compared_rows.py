@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from premortem.events import Forward, RowsCompared, Site
+from premortem.events import Ends, Forward, RowsCompared, Site
 from premortem.probes.frame_variables import variables
 from premortem.probes.held_out_rows import held_out
 from premortem.probes.loop_counters import user_frames
@@ -40,6 +40,9 @@ _CLASSES = 256  # that are compared
 _ENDS = 4  # places of a sequence that a shift may leave out
 _SHIFTS = range(-1, _ENDS)
 _COUNTED = 0.5  # of the targets: those of masked words alone say nothing about an order
+_SCORED = (
+    0.1  # of the places are counted: fewer would hardly show that the targets are the tokens that come next
+)
 _SQUARES = ("cross_entropy", "nll_loss")
 _ANSWERS = 4  # of a step that are kept: a teacher or two, and a network of targets
 
@@ -103,7 +106,14 @@ class ComparedRows:
         read = self.session.from_file
         return bool(parameters) and all(read.get(keys.of(p)) == version(p) for p in parameters)
 
-    def compared(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, at: Site | None) -> None:
+    def compared(
+        self,
+        fn: str,
+        given: torch.Tensor,
+        wanted: torch.Tensor,
+        at: Site | None,
+        ignored: float | None = None,
+    ) -> None:
         if not given.requires_grad or wanted.requires_grad or self._looks[at] >= _LOOKS:
             return
         plain = all(
@@ -123,6 +133,9 @@ class ComparedRows:
         if fn in _SQUARES:
             found = self._ahead(given, wanted, inputs, [t for _, t in named])
             event.ahead, event.cut = found or (None, 0)
+            event.ends = next(
+                (made for t in inputs if (made := ends_of(t, wanted, ignored)) is not None), None
+            )
         event.crossed = crossed(given, wanted) if fn == "kl_div" else None
         event.held_out = held_out(wanted, frames)
         event.itself = itself(given, wanted) if fn in _SQUARES else ""
@@ -230,6 +243,24 @@ def shifted_by(tokens: torch.Tensor, wanted: torch.Tensor) -> int | None:
         if float(counted.float().mean()) >= _COUNTED and bool((part == there)[counted].all()):
             found.append(shift)
     return found[0] if len(found) == 1 else None
+
+
+def ends_of(tokens: torch.Tensor, wanted: torch.Tensor, ignored: float | None) -> Ends | None:
+    """Of a model that predicts the next token. What the last target would be is only known where the input has it."""
+    if tokens.dim() != 2 or tokens.is_floating_point() or wanted.is_floating_point():
+        return None
+    samples, length = tokens.shape
+    if samples < 2 or wanted.numel() not in (samples * length, samples * (length - 1)):
+        return None
+    following, there = tokens[:, 1:], wanted.reshape(samples, -1)[:, : length - 1]
+    counted = (there >= 0) & (there != ignored)
+    token = tokens[0, -1]
+    run = (tokens == token).flip(1).cumprod(1).sum(1)
+    alone = bool((run == (tokens == token).sum(1)).all()) and int(run.min()) == 1
+    if not alone or not bool((there == following)[counted].all()) or float(counted.float().mean()) < _SCORED:
+        return None
+    last = following == token
+    return Ends(int(token), length, int(last.sum()), int((last & counted).sum()))
 
 
 def start_in(output: torch.Tensor, scores: torch.Tensor) -> int | None:
