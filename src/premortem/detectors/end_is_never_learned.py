@@ -20,8 +20,8 @@ class EndIsNeverLearned(Detector):
     length. So it is a mark of the end, and fills up the rest. It is never among the targets that count.
 
     ## When it stays silent
-    Where it counts once; where the longest row ends in another token, as with a padding token of its own; for batches of one length, where the two cannot be told
-    apart; and where inputs are cut before the last token.
+    Where it counts once; where the longest row ends in another token, as with a padding token of its own; for batches of one length, where nothing shows which of the two
+    it is; and where inputs are cut before the last token.
     """
 
     card = Card("PM491", "end-is-never-learned", "loss-definition", Severity.WARNING)
