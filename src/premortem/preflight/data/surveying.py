@@ -217,6 +217,7 @@ def _part(
         guesses_types=habits.guesses_types(trees),
         sorts_rows=any(map(sorts_rows, trees)),
         permutes=any(map(permutes, trees)),
+        every_other=any(map(habits.every_other, trees)),
         truths=frozenset(name for tree in trees for name in truths(tree)),
         joins=frozenset(joined.joins(trees)),
         drops_commas=any(map(drops_commas, trees)),
