@@ -529,6 +529,7 @@ class DataFacts:
     joins: frozenset[Join] = frozenset()  # columns by which its code joins tables
     truths: frozenset[str] = frozenset()  # columns of which the code asks whether their text is true
     sorts_rows: bool = False  # it sorts rows by what they hold
+    numbers: frozenset[float] = frozenset()  # that its code asks its data for, as what is missing
     every_other: bool = False  # it takes every other row of something
     permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 

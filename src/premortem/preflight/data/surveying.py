@@ -12,7 +12,7 @@ from typing import Any
 from premortem.amounts import count, share, size
 from premortem.derived.folding import fold
 from premortem.files import kept
-from premortem.files.syntax import last_name
+from premortem.files.syntax import last_name, numbers_asked
 from premortem.findings import Finding
 from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
@@ -217,6 +217,7 @@ def _part(
         guesses_types=habits.guesses_types(trees),
         sorts_rows=any(map(sorts_rows, trees)),
         permutes=any(map(permutes, trees)),
+        numbers=frozenset(number for tree in trees for number in numbers_asked(tree)),
         every_other=any(map(habits.every_other, trees)),
         truths=frozenset(name for tree in trees for name in truths(tree)),
         joins=frozenset(joined.joins(trees)),
