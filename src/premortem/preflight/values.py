@@ -17,9 +17,8 @@ _DEPTH = 12
 _SAME = frozenset(
     "str fspath expanduser abspath realpath normpath resolve absolute expandvars as_posix to_absolute_path strip".split()
 )
-Lookup = Callable[
-    [ast.expr, int], set[str]
-]  # what a name, an attribute or an item may say, and how deep it is asked
+# What a name, an attribute or an item may say, and how deep it is asked.
+Lookup = Callable[[ast.expr, int], set[str]]
 
 
 class Texts:
