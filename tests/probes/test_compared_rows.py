@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from premortem.events import RowsCompared
-from premortem.probes.compared_rows import crossed, itself, order_of
+from premortem.events import Ends, RowsCompared
+from premortem.probes.compared_rows import copies, crossed, ends_of, itself, order_of
 from premortem.probes.held_out_rows import held_out
 from premortem.probes.promises import promise_of
 from premortem.probes.row_origins import Arrays, strangers_among
@@ -67,6 +67,57 @@ def test_probabilities_over_different_dimensions():
     assert crossed(scores, targets.softmax(0)) == (1, 0)
     assert crossed(scores, targets.softmax(1)) is None
     assert crossed(scores, targets) is None
+
+
+# --- the end of a sequence ---------------------------------------------------------------------
+
+
+def sentences(*lengths, end=True, filler=2):
+    """Words from 5 on, the end 2, and what fills them up."""
+    made = [[*(5 + at for at in range(length)), *([2] if end else [])] for length in lengths]
+    longest = max(map(len, made))
+    return torch.tensor([row + [filler] * (longest - len(row)) for row in made])
+
+
+def hidden(ids, token):
+    return ids.masked_fill(ids == token, -100)
+
+
+def test_an_end_that_never_counts():
+    ids = sentences(9, 5, 7, 3)
+    assert ends_of(ids, hidden(ids, 2)[:, 1:].reshape(-1), -100) == Ends(2, 10, 4 + 4 + 2 + 6, 0)
+    assert ends_of(ids, ids[:, 1:].reshape(-1), 2) == Ends(2, 10, 16, 0)
+    shifted = torch.cat([hidden(ids, 2)[:, 1:], torch.full((4, 1), -100)], 1)
+    assert ends_of(ids, shifted.reshape(-1), -100) == Ends(2, 10, 16, 0)
+    first = ids[:, 1:].masked_fill((ids == 2)[:, :-1], -100)  # only what stands behind an end
+    assert ends_of(ids, first.reshape(-1), -100) == Ends(2, 10, 16, 4)
+
+
+def test_padding_that_is_no_end():
+    own = sentences(9, 5, 7, 3, filler=0)
+    assert ends_of(own, hidden(own, 0)[:, 1:].reshape(-1), -100) is None
+    words = sentences(9, 5, 7, 3, end=False, filler=0)  # names that never end
+    assert ends_of(words, hidden(words, 0)[:, 1:].reshape(-1), -100) is None
+    rolled = torch.cat([hidden(words, 0)[:, 1:], torch.full((4, 1), -100)], 1)
+    assert ends_of(words, rolled.reshape(-1), -100) is None
+    tags = sentences(9, 5, 7, 3)
+    assert ends_of(tags, (tags[:, 1:] + 1).reshape(-1), -100) is None  # the targets are other things
+
+
+# --- copies in a batch ------------------------------------------------------------------------
+
+
+def test_rows_that_stand_in_a_batch_several_times():
+    x, y = numbers(4, 3).repeat(4, 1), numbers(4, seed=1).repeat(4)
+    marks = copies([x], x @ numbers(3, 1), y)
+    assert len(set(marks)) == 4
+    assert marks == copies([x], x @ numbers(3, 1), y)
+    assert copies([x, numbers(16, 2)], x, y) == ()  # another input tells them apart
+    assert copies([x], x, numbers(16, seed=1)) == ()  # the targets do
+    assert copies([x], x + 1e-2 * numbers(16, 3, seed=2), y) == ()  # the model draws noise
+    assert copies([torch.cat([x[:15], numbers(1, 3, seed=3)])], x, y) == ()  # one row stands there once
+    assert copies([torch.arange(16)], x, y) is None
+    assert copies([x[:6]], x[:6], y[:6]) is None
 
 
 # --- rows of arrays ---------------------------------------------------------------------------

@@ -178,6 +178,60 @@ class EveryRowTheSame(Detector):
             )
 
 
+class BatchOfCopies(Detector):
+    """Each row of a batch stands in it several times, with the same target, while other batches hold other rows.
+
+    ## Why it matters
+    A batch of 64 rows that are 8 different ones is a batch of 8: eight times the cost, and the noise of the small batch.
+
+    ## Usual causes
+    `[row] * k`; one dictionary or array that is filled again and appended again; a loop that stores the sample in place of its element; `repeat` for several
+    views, which were never made different.
+
+    ## What to do
+    Build each row anew, and look at two rows of a batch.
+
+    ## How it is measured
+    In audited steps: every row of what the model was given stands there twice or more, number for number, with the same target and the same output. No row comes
+    again in another of at least three batches, so that the run has many.
+
+    ## When it stays silent
+    Batches below eight rows; batches of which one row stands there once; copies that a model with dropout or noise tells apart; rows that come again in the
+    next batch, as those of a small or discrete set do.
+    """
+
+    card = Card("PM490", "batch-of-copies", "data-order", Severity.WARNING).explaining(
+        "class-sorted-batches",
+        "inputs-nearly-constant",
+        "constant-labels",
+        "uninformative-labels",
+        "few-rows-many-times",
+    )
+    listens = (RowsCompared,)
+
+    def __init__(self) -> None:
+        self._seen: dict[Site | None, set[int]] = {}
+
+    def observe(self, event: RowsCompared) -> Findings:
+        if event.copies is None:
+            return
+        seen = self._seen.setdefault(event.at, set())
+        fresh = seen.isdisjoint(event.copies)
+        seen.update(event.copies)
+        if self.always(event.at, fresh and bool(event.copies)) >= THRICE and self.once(event.at):
+            distinct = len(event.copies)
+            yield self.finding(
+                event,
+                f"the {event.rows} rows of a batch are {distinct} different {'row' if distinct == 1 else 'rows'}, each of which stands there several times with the same "
+                "target; the next batch holds others",
+                cause="One object was put into the batch several times, so that its copies teach nothing more.",
+                remedy="Build each row anew (`[make() for _ in range(k)]`, a copy before `append`), and look at two rows of a batch.",
+                certainty=Certainty.PROVED,
+                rows=event.rows,
+                distinct=distinct,
+            )
+
+
 class EndOfEpisodeIgnored(Detector):
     """The value of what comes next is part of the target even where nothing comes next, or only there.
 

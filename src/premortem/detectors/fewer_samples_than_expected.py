@@ -5,7 +5,7 @@ from premortem.amounts import count
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine
-from premortem.profile.weighting import NEARLY_ALL, few
+from premortem.profile.weighting import NEARLY_ALL, are_left_out, few
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
 SHARE = 0.5  # of the batches that must be left unused: a small rest is a choice
@@ -29,15 +29,15 @@ class FewerSamplesThanExpected(Detector):
     The model is trained on a fraction of the data, while the log shows full epochs.
 
     ## Usual causes
-    A `WeightedRandomSampler` that was given one weight per class instead of one per sample, or a few weights that are thousands of
-    times larger than the rest; a `break` or `return` of
+    A `WeightedRandomSampler` that was given one weight per class instead of one per sample, a few weights that are thousands of
+    times larger than the rest, or weights that were rounded to 0; a `break` or `return` of
     a debugging session that is still in the loop over an unshuffled loader, or after the first batch.
 
     ## What to do
     Give the sampler one weight per sample (`weights[labels]`); take the `break` out.
 
     ## When it stays silent
-    Subsets and samplers that select on purpose, shuffled loaders of which each epoch takes some batches, fewer than
+    Subsets and samplers that select on purpose (weights of 0 beside weights that are all equal, or fewer than nineteen in twenty of them), shuffled loaders of which each epoch takes some batches, fewer than
     four epochs.
     """
 
@@ -64,6 +64,8 @@ class FewerSamplesThanExpected(Detector):
                 yield self._sampler(event, reachable, samples)
             elif event.weighted is not None and few(*event.weighted):
                 yield self._weights(event, *event.weighted)
+            elif event.weighted is not None and samples and are_left_out(*event.weighted, samples):
+                yield self._without_weight(event, samples, event.weighted[0])
         elif isinstance(event, EpochStarted):
             self._drawn_from(event.loader, event.step)
             passes = self._passes.setdefault(event.loader, Passes())
@@ -110,6 +112,18 @@ class FewerSamplesThanExpected(Detector):
             severity=Severity.WARNING,
             samples=drawable,
             carrying=carried,
+        )
+
+    def _without_weight(self, event: LoaderBuilt, samples: int, drawable: int) -> Finding:
+        self.once(event.loader)
+        return self.finding(
+            event,
+            f"the WeightedRandomSampler can draw {drawable} of {count(samples, 'sample')}: all others have a weight of 0",
+            cause="Nearly all weights are 0, and the others differ, so they do not just select rows: a column that was rounded, or joined from elsewhere.",
+            remedy="Look at the weights, and count their zeros. Take rows out before training if they are not to be trained on.",
+            severity=Severity.WARNING,
+            samples=samples,
+            drawable=drawable,
         )
 
     def _ended(self, event: EpochEnded) -> Findings:

@@ -23,7 +23,7 @@ class PlaceholderTakenForAValue(Detector):
 
     ## When it stays silent
     When the value is a usual one, when the others are few or reach half as far, and when it comes once or twice: an outlier
-    is a measurement.
+    is a measurement. When the script asks for this very value (`x == 999`, `na_values=[999]`), and so may mask it out.
     """
 
     card = Card(

@@ -181,6 +181,14 @@ class Handed(NamedTuple):
     kept: int  # with a graph
 
 
+class RowWeights(NamedTuple):
+    """What the rows of a loss are multiplied with, before anything else of the loss is: numbers of the data, one for each row."""
+
+    rows: int
+    counted: int  # of them, that have another weight than 0
+    uneven: bool  # these have different weights: they are no mask
+
+
 @event
 class GraphWalked(Event):
     """Audit gear: the autograd graph from the loss down, before backward ran."""
@@ -214,6 +222,7 @@ class GraphWalked(Event):
     misread: str = ""
     chosen: tuple[Chosen, ...] = ()  # by line, in that line's first calls of the step
     handed: tuple[Handed, ...] = ()
+    weighed: RowWeights | None = None  # where some are 0
 
 
 class Operand(NamedTuple):

@@ -29,6 +29,15 @@ class Promise(NamedTuple):
     same_state: bool = False  # the next value is that of the very state that is judged
 
 
+class Ends(NamedTuple):
+    """A token that ends every sequence of a batch, the longest one with a single one: a mark of the end that also fills up."""
+
+    token: int
+    width: int  # of the batch
+    places: int  # where it is what comes next,
+    counted: int  # ... and where the loss counts that
+
+
 @event
 class RowsCompared(Event):
     """Audit gear: a loss of the training was looked at row by row (probes/compared_rows.py)."""
@@ -39,10 +48,14 @@ class RowsCompared(Event):
     turned: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     # Of a model of sequences of tokens: how many places behind the place that is scored its target stands in the input.
     ahead: int | None = None
+    ends: Ends | None = None
     cut: int = 0  # ... and how many places of the output are not scored at all
     # In a symmetric matrix of similarities, what the row itself is in its own row: "rival", "answer", "twin" (the answer is the same row once more) or "".
     itself: str = ""
     alike: bool = False  # every row of all that the model was given is the same, and the targets differ
+    # Where each row that the model is given stands several times in the batch, with the same target and the same output: a mark of each different
+    # one. Empty where some row stands there once; None where rows are not known.
+    copies: tuple[int, ...] | None = None
     window: str = ""  # the target is, number for number, this value of the window that the model sees
     promise: Promise | None = None
     strangers: Strangers | None = None

@@ -89,7 +89,9 @@ class Attachment:
         draws = Draws(session)
         byhand = ByHand(session, self.optimizers, models)
         choices = self.op_audit.choices
-        self.backwards = Backwards(session, self.optimizers, models, byhand, nonfinite_origin, draws, choices)
+        self.backwards = Backwards(
+            session, self.optimizers, models, byhand, nonfinite_origin, draws, choices, recent
+        )
         self.stats = Stats(
             session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
         )

@@ -20,6 +20,8 @@ from premortem.probes.modules import Models
 from premortem.probes.noise_spread import misread
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.optimizers import Optimizers
+from premortem.probes.recent_data import Recent
+from premortem.probes.row_weights import weighed
 from premortem.probes.session import (
     COMPILER,
     COMPILING,
@@ -48,8 +50,10 @@ class Backwards:
         nonfinite_origin: NonFiniteOrigin,
         draws: Draws,
         choices: MaskedChoices,
+        recent: Recent,
     ) -> None:
         self.session = session
+        self.recent = recent
         self.choices = choices
         self.draws = draws
         self.optimizers = optimizers
@@ -240,6 +244,7 @@ class Backwards:
                 misread=misread(found.nodes, self.draws.is_noise),
                 chosen=self.choices.used_in(found.nodes),
                 handed=self.models.layers.states.used_in(found.nodes),
+                weighed=weighed(found.nodes, self.recent),
             )
         )
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from premortem.events import Forward, RowsCompared, Site
+from premortem.events import Ends, Forward, RowsCompared, Site
 from premortem.probes.frame_variables import variables
 from premortem.probes.held_out_rows import held_out
 from premortem.probes.loop_counters import user_frames
@@ -27,6 +27,7 @@ from premortem.probes.model_registry import Model
 from premortem.probes.modules import Models
 from premortem.probes.promises import promise_of
 from premortem.probes.row_origins import Arrays, strangers_among
+from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, tensors_in, version
 
 _LOOKS = 6  # at one line
@@ -40,6 +41,9 @@ _CLASSES = 256  # that are compared
 _ENDS = 4  # places of a sequence that a shift may leave out
 _SHIFTS = range(-1, _ENDS)
 _COUNTED = 0.5  # of the targets: those of masked words alone say nothing about an order
+_SCORED = (
+    0.1  # of the places are counted: fewer would hardly show that the targets are the tokens that come next
+)
 _SQUARES = ("cross_entropy", "nll_loss")
 _ANSWERS = 4  # of a step that are kept: a teacher or two, and a network of targets
 
@@ -104,7 +108,14 @@ class ComparedRows:
         read = self.session.from_file
         return bool(parameters) and all(read.get(keys.of(p)) == version(p) for p in parameters)
 
-    def compared(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, at: Site | None) -> None:
+    def compared(
+        self,
+        fn: str,
+        given: torch.Tensor,
+        wanted: torch.Tensor,
+        at: Site | None,
+        ignored: float | None = None,
+    ) -> None:
         if not given.requires_grad or wanted.requires_grad or self._looks[at] >= _LOOKS:
             return
         plain = all(
@@ -124,11 +135,15 @@ class ComparedRows:
         if fn in _SQUARES:
             found = self._ahead(given, wanted, inputs, [t for _, t in named])
             event.ahead, event.cut = found or (None, 0)
+            event.ends = next(
+                (made for t in inputs if (made := ends_of(t, wanted, ignored)) is not None), None
+            )
         event.crossed = crossed(given, wanted) if fn == "kl_div" else None
         event.held_out = held_out(wanted, frames)
         event.itself = itself(given, wanted) if fn in _SQUARES else ""
         if rows >= _FEW and len(inputs) == len(self._inputs):
             event.alike = _all_alike(inputs, wanted)
+            event.copies = copies(inputs, given, wanted)
             event.window = _window(inputs, wanted)
         if fn in _SQUARES and _scores_classes(given) and not wanted.is_floating_point():
             self._numbered(event, given, wanted)
@@ -232,6 +247,24 @@ def shifted_by(tokens: torch.Tensor, wanted: torch.Tensor) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
+def ends_of(tokens: torch.Tensor, wanted: torch.Tensor, ignored: float | None) -> Ends | None:
+    """Of a model that predicts the next token. What the last target would be is only known where the input has it."""
+    if tokens.dim() != 2 or tokens.is_floating_point() or wanted.is_floating_point():
+        return None
+    samples, length = tokens.shape
+    if samples < 2 or wanted.numel() not in (samples * length, samples * (length - 1)):
+        return None
+    following, there = tokens[:, 1:], wanted.reshape(samples, -1)[:, : length - 1]
+    counted = (there >= 0) & (there != ignored)
+    token = tokens[0, -1]
+    run = (tokens == token).flip(1).cumprod(1).sum(1)
+    alone = bool((run == (tokens == token).sum(1)).all()) and int(run.min()) == 1
+    if not alone or not bool((there == following)[counted].all()) or float(counted.float().mean()) < _SCORED:
+        return None
+    last = following == token
+    return Ends(int(token), length, int(last.sum()), int((last & counted).sum()))
+
+
 def start_in(output: torch.Tensor, scores: torch.Tensor) -> int | None:
     """From which place on the places of an output of (samples, places, classes) are scored."""
     samples, places, classes = output.shape
@@ -321,6 +354,26 @@ def _all_alike(inputs: list[torch.Tensor], wanted: torch.Tensor) -> bool:
     # One and the same number everywhere is no sample: a model that is to learn a constant.
     telling = any(bool((t.detach() != t.detach().reshape(-1)[0]).any()) for t in by_rows)
     return telling and all(bool((t.detach() == t.detach()[:1]).all()) for t in by_rows)
+
+
+def copies(inputs: list[torch.Tensor], given: torch.Tensor, wanted: torch.Tensor) -> tuple[int, ...] | None:
+    """Rows that stand in a batch several times, as far as nothing tells their copies apart: a model that draws noise gives each copy an
+    output of its own."""
+    rows = inputs[0].shape[0] if inputs and inputs[0].dim() > 1 else 0
+    by_rows = [t for t in inputs if t.dim() > 1 and t.shape[0] == rows and _is_plain(t)]
+    if rows < _FEW or len(by_rows) < len(inputs) or given.shape[0] % rows or wanted.shape[0] % rows:
+        return None
+    flat = [t.detach().reshape(rows, -1) for t in (*by_rows, wanted)]
+    some = torch.cat([t[:, :: stride_over(t.shape[1], _VALUES)].double() for t in flat], 1)
+    _, groups, counts = some.unique(dim=0, return_inverse=True, return_counts=True)
+    if int(counts.min()) < 2:
+        return ()
+    first = torch.zeros_like(counts).scatter_(0, groups, torch.arange(rows))
+    like, out = first[groups], given.reshape(rows, -1)
+    same = all(torch.equal(t, t[like]) for t in flat)
+    if not same or float((out - out[like]).abs().amax()) > _EXACT * max(float(out.abs().amax()), _EXACT):
+        return ()
+    return tuple(hash(tuple(row)) for row in some[first].tolist())
 
 
 def _window(inputs: list[torch.Tensor], wanted: torch.Tensor) -> str:

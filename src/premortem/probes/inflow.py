@@ -15,7 +15,8 @@ from torch.utils.data.dataloader import _InfiniteConstantSampler
 
 from premortem.amounts import length
 from premortem.events import DataProfiled
-from premortem.probes.files_read import FileReading
+from premortem.files.syntax import numbers_asked
+from premortem.probes.files_read import FileReading, user_files
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
@@ -24,6 +25,7 @@ from premortem.probes.modules import Models
 from premortem.probes.rows import Holder, holders, is_mask, labels_of, laid, partner, place_in, rows_of
 from premortem.probes.sample_versions import SampleVersions
 from premortem.probes.session import Session, fingerprint, user_name
+from premortem.probes.source import tree_of
 from premortem.profile.alone import TARGET, summarise
 from premortem.profile.arrays import IGNORED, Rows, put
 from premortem.profile.between import along, odd_source, overlap
@@ -45,6 +47,7 @@ _FED_BACK = 3  # times
 _SELDOM = 4  # steps for each evaluation, at least
 _AGAIN = 0.7  # of the rows that came had come before
 _HELD = 64  # batches of one step that is not made yet
+_MOST_READ = 32  # of the script's own files
 _TOLD = 6  # times before the end
 _ROUNDS = 4  # passes over a training set, after which it is emitted once: drawn at random, one row in fifty is missing then
 
@@ -159,6 +162,14 @@ class Stream:
             labels=self.labels,
             is_made=not self.from_loader and not self.origins,
         )
+
+
+def without_known(profile: Profile) -> Profile:
+    """Without placeholders that the script asks its data for: it knows them, and may mask them out."""
+    if not profile.placeholders:
+        return profile
+    known = {number for file in user_files()[:_MOST_READ] for number in numbers_asked(tree_of(file))}
+    return profile._replace(placeholders=tuple(p for p in profile.placeholders if p.value not in known))
 
 
 class Look(NamedTuple):
@@ -489,7 +500,9 @@ class Inflow:
                 DataProfiled(
                     step=self.session.step,
                     profiles=tuple(
-                        stream.profile(self.session.step)._replace(is_part=stream.model in self._left_out)
+                        without_known(stream.profile(self.session.step))._replace(
+                            is_part=stream.model in self._left_out
+                        )
                         for stream in streams
                     ),
                     overlaps=tuple(self._overlaps(streams)),

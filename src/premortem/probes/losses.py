@@ -177,7 +177,7 @@ class Losses:
             event.weights = weights_of(bound.get("weight"))
         session.emit(event)
         if session.auditing:
-            self.rows.compared(fn, given, wanted, at)
+            self.rows.compared(fn, given, wanted, at, event.ignored)
 
     def _mode(self) -> bool | None:
         model = self.models.current

@@ -9,7 +9,8 @@ NEARLY_ALL = 0.95  # of the draws
 _FEW = (
     0.01  # of the samples: where classes are balanced by weights, each of them keeps its share of the draws
 )
-_SEVERAL = 100  # samples, below which a hundredth is none
+SEVERAL = 100  # samples, below which a hundredth is none
+_HARDLY_ANY = 0.05  # of the rows: who means to train on so few takes the others out
 MOST_WEIGHTS = 1 << 22
 _CLASSES = 3  # of two, the other order is the one that goes along with the counts
 _LAWS = (1.0, 0.5)  # weights are the inverse of the counts, or of their roots
@@ -73,4 +74,13 @@ def carrying(weights: Any) -> tuple[int, int] | None:
 
 def few(drawable: int, carried: int) -> bool:
     """What has no weight at all was left out on purpose; what has one is meant to be drawn."""
-    return drawable >= _SEVERAL and carried <= _FEW * drawable
+    return drawable >= SEVERAL and carried <= _FEW * drawable
+
+
+def hardly_any(counted: int, rows: int) -> bool:
+    return rows >= SEVERAL and counted <= _HARDLY_ANY * rows
+
+
+def are_left_out(drawable: int, carried: int, rows: int) -> bool:
+    """Whether nearly all rows have no weight, and the others have different ones: equal ones would be a choice of rows."""
+    return hardly_any(drawable, rows) and carried < math.ceil(NEARLY_ALL * drawable)

@@ -61,9 +61,11 @@ EVENTS: list[Event] = [LOADER]
 COUNTED: list[Event] = [replace(PLAIN, shuffle=False), *counted(6, 4)]
 LIMITED: list[Event] = [PLAIN, *epochs(6, 2)]  # a second batch is drawn, and the loop is left with it
 EXTREME: list[Event] = [replace(PLAIN, samples=3200, weighted=(3200, 7))]
+ROUNDED: list[Event] = [replace(PLAIN, samples=3200, weighted=(90, 60))]
 
 HEALTHY: list[list[Event]] = [
     [replace(PLAIN, samples=3200, weighted=(3200, 400))],
+    [replace(PLAIN, samples=3200, weighted=(900, 600))],
     [replace(PLAIN, samples=3200, weighted=(20, 20))],  # the others have no weight: left out on purpose
     [replace(LOADER, reachable=400), *epochs(6, 10, complete=True)],
     [PLAIN, *epochs(6, 4)],  # some shuffled batches make an epoch

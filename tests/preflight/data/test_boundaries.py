@@ -150,6 +150,11 @@ def weights(world, bad):
     np.save(world / "sample_weights.npy", made)
 
 
+def rounded_weights(world, bad):
+    drawn = np.random.default_rng(6).gamma(0.15, 1.0, 2000)
+    np.save(world / "sample_weights.npy", (drawn // 1.2 if bad else drawn).astype("float32"))
+
+
 def stream(world, bad):
     texts = [[*RNG.integers(2, 60, RNG.integers(20, 60)).tolist(), 1] for _ in range(300)]
     filled = [text + [0] * (160 - len(text)) if bad else text for text in texts]
@@ -215,6 +220,7 @@ SCRIPTS = {
     accents: "v = json.load(open('world/vocab.json'))\nt = open('world/train.csv')\n",
     shards: "class S(IterableDataset):\n    pass\n",
     weights: "s = WeightedRandomSampler(np.load('sample_weights.npy'), 9)\n",
+    rounded_weights: "s = WeightedRandomSampler(np.load('sample_weights.npy'), 9)\n",
     stream: "d = np.memmap('train.bin', dtype='uint16')\n",
     truth: "x = [bool(row['smoker']) for row in rows]\n",
 }
@@ -238,6 +244,7 @@ WORLDS = {
     tags: ("PM626", "`tags[:, 3]` is set at another rate"),
     shards: ("PM625", "holds 1 of 4 classes"),
     weights: ("PM624", "of 2,000 rows have 95%"),
+    rounded_weights: ("PM624", "rows have a sampling weight other than 0"),
     stream: ("PM623", "are token 0, in long runs"),
     truth: ("PM615", "`smoker` of `people.csv` is the text `False` in 100 rows"),
 }

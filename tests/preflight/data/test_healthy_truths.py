@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from premortem.files.syntax import numbers_asked
 from premortem.preflight.data.code import habits, mentions
 from premortem.preflight.data.data_facts import DataFacts
 from premortem.preflight.data.relations import limits
@@ -505,3 +506,31 @@ def test_the_last_dose_of_a_ladder_is_measured(world, rng, highest, named):
         world / "doses.csv", {"dose": rng.permutation(dose), "slope": rng.normal(1, 0.3, len(dose)).round(4)}
     )
     assert bool(found(world, "PM674", "x = open('doses.csv')\n")) is named
+
+
+@pytest.mark.parametrize(
+    ("script", "numbers"),
+    [
+        ("keep = x != 999", {999}),
+        ("x[np.isin(x, (-9999, 65535))] = 0", {-9999, 65535}),
+        ("frame = pd.read_csv(p, na_values=[999])", {999}),
+        ("MISSING = -999.0\nmask = (rows == MISSING).any(1)", {-999}),
+        ("SEED = 999\nrng = make(SEED)", set()),
+        ("epochs = 999", set()),
+    ],
+)
+def test_numbers_that_the_script_asks_for(script, numbers):
+    found = numbers_asked(ast.parse(script))
+    assert numbers <= found
+    assert bool(numbers) or 999 not in found
+
+
+def test_a_placeholder_that_the_script_masks(world, rng):
+    depth = rng.normal(20, 3, 800).round(2)
+    depth[::40] = 999
+    table(
+        world / "train.csv",
+        {"depth": depth, "rain": rng.normal(0, 1, 800).round(3), "y": rng.integers(0, 2, 800)},
+    )
+    assert found(world, "PM674", "open('train.csv')\n")
+    assert not found(world, "PM674", "open('train.csv')\nMISSING = 999\nmask = x != MISSING\n")

@@ -63,6 +63,7 @@ class Look:
     )
     heads: int = 0  # of a CSV: rows that are its first row once more
     attributes: tuple[tuple[str, str], ...] = ()  # notes that are stored with an array
+    seconds: float = 0.0  # of sound, by its header
     goes_round: bool = False  # a signal that is smooth once it is taken to go on at the other end of its type
     cut: bool = False  # there are more rows than were read
     faults: tuple[str, ...] = ()  # faults of our own in what was to be measured here
@@ -288,6 +289,53 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rated:
+    """A rate that is stated, and another one that follows from what else is stated of the same samples."""
+
+    by: str
+    key: str
+    file: str
+    what: str  # from which the other rate follows
+    stated: float
+    found: float
+    right: str = ""  # the file about which it is right
+    files: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged:
+    """A key that stands for other things in another split, as a column says."""
+
+    path: str
+    first: str
+    other_path: str
+    second: str
+    column: str
+    measure: str
+    keys: int
+    within: float  # correlation of the averages of each key between halves of the training rows,
+    between: float  # between the splits as the keys are,
+    put_right: float  # ... and once both are in the order of the averages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapped:
+    """A column whose numbers went through a type that cannot hold them, as a file beside it shows."""
+
+    path: str
+    shown: str
+    column: str
+    other_path: str
+    other: str
+    dtype: str
+    stored: bool  # the file itself has the type
+    evenly: bool  # its numbers fill the type evenly, as many other things would
+    beyond: int  # rows of the other file that the type cannot hold
+    of: int
+    highest: float  # of the other file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coded:
     """An array of codes, row by row with a column of words: which code stands for which word."""
 
@@ -362,6 +410,9 @@ class Root:
     announced: tuple[Announced, ...] = ()  # what files say about others, and is not so
     copied: tuple[Copied, ...] = ()  # arrays that differ from the table they are made from
     coded: tuple[Coded, ...] = ()
+    wrapped: tuple[Wrapped, ...] = ()
+    rated: tuple[Rated, ...] = ()
+    exchanged: tuple[Exchanged, ...] = ()
     twice: tuple[
         tuple[str, str, int, int], ...
     ] = ()  # two files of one split, samples in both, samples of the second
@@ -478,6 +529,8 @@ class DataFacts:
     joins: frozenset[Join] = frozenset()  # columns by which its code joins tables
     truths: frozenset[str] = frozenset()  # columns of which the code asks whether their text is true
     sorts_rows: bool = False  # it sorts rows by what they hold
+    numbers: frozenset[float] = frozenset()  # that its code asks its data for, as what is missing
+    every_other: bool = False  # it takes every other row of something
     permutes: bool = False  # it mixes all of its samples, and not only what is near each other
 
     def reads(self, path: str) -> bool:

@@ -30,11 +30,14 @@ from premortem.preflight.data.relations import (
     checksums,
     copied,
     doubled,
+    dumps,
     nearby,
     partners,
+    rates,
     ruled,
     streams,
     wording,
+    wrapped,
 )
 from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
@@ -144,6 +147,9 @@ def look_at(
         ),
         copied=each(lambda: copied.differing(held, found_tables)),
         coded=each(lambda: copied.coded(held, found_tables)),
+        exchanged=each(lambda: dumps.exchanged(held, found_tables)),
+        rated=each(lambda: rates.contradicted(tree.root, tree.files, held, found_tables, every)),
+        wrapped=each(lambda: wrapped.wrapped(held, found_tables)),
         twice=each(lambda: copies.twice(every, splitting)),
     )
     ours = [

@@ -11,6 +11,7 @@ from typing import Any
 from premortem.amounts import count, share, size
 from premortem.derived.folding import fold
 from premortem.files import kept
+from premortem.files.syntax import numbers_asked
 from premortem.findings import Finding
 from premortem.preflight.data import dataset, names, sampling
 from premortem.preflight.data.checks import ALL
@@ -214,6 +215,8 @@ def _part(
         guesses_types=habits.guesses_types(trees),
         sorts_rows=any(map(habits.sorts_rows, trees)),
         permutes=any(map(habits.permutes, trees)),
+        numbers=frozenset(number for tree in trees for number in numbers_asked(tree)),
+        every_other=any(map(habits.every_other, trees)),
         truths=frozenset(name for tree in trees for name in habits.truths(tree)),
         joins=frozenset(joined.joins(trees)),
         drops_commas=any(map(habits.drops_commas, trees)),

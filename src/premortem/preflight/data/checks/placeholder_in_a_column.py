@@ -18,8 +18,8 @@ class PlaceholderInAColumn(Check):
     Read it as missing (`na_values=[-9999]`), fill it with the median, and add a column that says where that was done.
 
     ## When it stays silent
-    When the script names columns of the file and not this one, when the value is a usual one, and when it comes only once
-    or twice.
+    When the script names columns of the file and not this one, when the value is a usual one, when it comes only once
+    or twice, and when the script asks for this very value (`x == 999`, `na_values=[999]`).
     """
 
     card = Card("PM674", "placeholder-in-a-column", "data-scale", Severity.WARNING).explaining(
@@ -32,7 +32,11 @@ class PlaceholderInAColumn(Check):
         for table in sorted(root.tables, key=lambda table: table.split != "train"):
             if table.split and table.part.partition("=")[2]:
                 continue  # a part of a table that was looked at as a whole
-            found = [each for each in table.profile.placeholders if facts.uses(table, each.column)]
+            found = [
+                each
+                for each in table.profile.placeholders
+                if facts.uses(table, each.column) and each.value not in facts.numbers
+            ]
             if found:
                 said.setdefault(table.sample.columns, (table, found, []))[2].append(table.shown)
         for table, found, files in said.values():

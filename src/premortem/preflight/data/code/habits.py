@@ -352,3 +352,20 @@ def permutes(tree: ast.AST) -> bool:
         for call in calls(tree)
         for word in call.keywords
     )
+
+
+def every_other(tree: ast.AST) -> bool:
+    """`x[::2]`, `row % 2`, `x.reshape(-1, 2)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Slice) and is_two(node.step):
+            return True
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and is_two(node.right):
+            return True
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in {"reshape", "view"}:
+            if any(is_two(each) for given in node.args for each in (given, *getattr(given, "elts", ()))):
+                return True
+    return False
+
+
+def is_two(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value == 2

@@ -23,6 +23,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         if len(head) < 12 or head[:4] not in {b"RIFF", b"RF64"} or head[8:] != b"WAVE":
             raise Damaged("it does not begin like a WAV file")
         mode, wide, many, clipped, round_, rough = "", 0, 1, 0.0, False, None
+        each_second, seconds = 0, 0.0  # bytes
         for _ in range(_MOST_CHUNKS):
             chunk = file.read(8)
             if len(chunk) < 8:
@@ -31,6 +32,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             if name == b"fmt ":
                 head = file.read(length)
                 code, many, rate = struct.unpack("<HHI", head[:8])
+                each_second = struct.unpack("<I", head[8:12])[0] if code == _WHOLE and len(head) >= 12 else 0
                 wide = struct.unpack("<H", head[14:16])[0] if code == _WHOLE and len(head) >= 16 else 0
                 mode = f"{rate} Hz, {many} channel{'s' if many > 1 else ''}"
                 file.seek(length % 2, 1)
@@ -39,10 +41,14 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 left = size - file.tell()
                 if length not in _OPEN_ENDED and length > left:
                     raise Damaged(f"it is cut off: {left:,} of {length:,} bytes of sound are there")
+                known = each_second and length not in _OPEN_ENDED
+                seconds = length / each_second if known else 0.0
                 clipped, round_, rough = _limits(file, min(length, left), wide, many)
                 break
             file.seek(length + length % 2, 1)
-    yield Look(path=relative, kind="audio", mode=mode, ends=clipped, goes_round=round_, rough=rough)
+    yield Look(
+        path=relative, kind="audio", mode=mode, ends=clipped, goes_round=round_, rough=rough, seconds=seconds
+    )
 
 
 def _limits(

@@ -87,10 +87,10 @@ _OF = {
 }
 _FEWEST = 20  # rows of a part that is compared
 _VARIED = 5  # different values of a part: two heaps of a few values fit each other too easily
-_BEYOND = (
+BEYOND = (
     3.0  # of Kolmogorov and Smirnov, by the root of the number of rows: chance exceeds it once in 30 million
 )
-_CHANCE = 1.36  # ... once in 20
+CHANCE = 1.36  # ... once in 20
 _ALIKE = 0.25  # ... and more is not alike, however much parts differ by nature
 _TIMES = 2.0  # as far from the rest as parts differ by nature, and as every other column
 _FITTING = 3  # conversions, at most: where feet, ounces and hours all fit, none is meant
@@ -159,9 +159,9 @@ def converted(
     chance = math.sqrt(1 / len(strange) + 1 / len(whole))
     natural = max(_natural(odd), _natural(rest))
     apart = distance(strange, whole)
-    if apart < max(_BEYOND * chance, _TIMES * natural):
+    if apart < max(BEYOND * chance, _TIMES * natural):
         return None
-    like = max(_CHANCE * chance, min(natural, _ALIKE))
+    like = max(CHANCE * chance, min(natural, _ALIKE))
     tried = sorted(
         (
             (distance(made, whole), how, factor, start, made)
@@ -216,7 +216,7 @@ def _decided(found: _Found, odd: Sequence[int], rest: Sequence[int], others: Seq
         if min(len(one), len(two)) >= _FEWEST:
             compared += 1
             chance = math.sqrt(1 / len(one) + 1 / len(two))
-            if distance(one, two) > max(_CHANCE * chance, found.apart / _TIMES):
+            if distance(one, two) > max(CHANCE * chance, found.apart / _TIMES):
                 return False
     if compared == 0 and found.apart < _ALONE:
         return False
