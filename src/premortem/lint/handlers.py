@@ -27,7 +27,8 @@ _WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(
     "float int str get load loads open read readline split strip item index eval match search group import_module "
-    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
+    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize rsplit partition rpartition "
+    "lstrip rstrip splitlines lower upper replace join format startswith endswith keys values items".split()
 )
 SHORT = 5  # statements
 
@@ -114,7 +115,7 @@ def is_kept(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and last_name(value) == "append" and len(value.args) == 1
 
 
-def _computes(source: Source, value: ast.expr) -> bool:
+def computes(source: Source, value: ast.expr) -> bool:
     return any(
         isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
         for node in (value, *source.within(value))
@@ -124,7 +125,7 @@ def _computes(source: Source, value: ast.expr) -> bool:
 def computed_by(
     source: Source,
     block: ast.Try,
-    computes: Callable[[Source, ast.expr], bool] = _computes,
+    made_by: Callable[[Source, ast.expr], bool] = computes,
     *,
     probing: bool = True,
 ) -> set[str]:
@@ -136,7 +137,7 @@ def computed_by(
     for statement in block.body:
         for node in (statement, *source.within(statement, nested=False)):
             if isinstance(node, (ast.Assign, ast.AugAssign)) and (
-                computes(source, node.value) or names_in(source, node.value) & found
+                made_by(source, node.value) or names_in(source, node.value) & found
             ):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 held = [part for target in targets for part in parts(target)]
@@ -144,11 +145,11 @@ def computed_by(
                 # `metrics["entropy"] = ...`: the table stands for its entries.
                 found.update(last_name(part.value) for part in held if isinstance(part, ast.Subscript))
             elif isinstance(node, ast.Call) and is_kept(node):
-                if computes(source, node.args[0]) or names_in(source, node.args[0]) & found:
+                if made_by(source, node.args[0]) or names_in(source, node.args[0]) & found:
                     found.add(f"{held_name(receiver(node) or node.func)}.append")
             elif isinstance(node, ast.Return) and node.value is not None:
                 # Computed in the return itself, or before it: `return psnr.item()`.
-                if computes(source, node.value) or names_in(source, node.value) & found:
+                if made_by(source, node.value) or names_in(source, node.value) & found:
                     found.add("return")
             elif probing and isinstance(node, (ast.Import, ast.ImportFrom)) and _is_short(source, block):
                 return set()  # the question is whether a package is there

@@ -22,6 +22,9 @@ FP16 = "fp16"
 OUTPUT = "output:"
 IMPORT = "import>"
 LOADS = "loads:"
+# Some file of the project works with models that learn.
+LEARNS = "learns"
+_LEARNING = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate")
 # What decides whether a sampler hears of the epoch: a loop over epochs, a backward pass, `set_epoch`, a framework that calls it.
 SET_EPOCH = "set_epoch"
 EPOCHS = "epochs"
@@ -65,6 +68,8 @@ def more_marks(source: Source) -> Iterator[str]:
         yield "yaml:typed"
     if b"LightningCLI" in data:
         yield "yaml:jsonargparse"
+    if any(map(source.names.imports, _LEARNING)):
+        yield LEARNS
     if b"set_epoch" in data:
         yield SET_EPOCH
     if b".backward(" in data or b".backward)" in data:

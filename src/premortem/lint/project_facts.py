@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from premortem.lint.datasets import INDEXED
 from premortem.lint.imports import can_mean, means, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
-from premortem.lint.marks import EPOCHS, IMPORT, LOADS, OUTPUT, SET_EPOCH, SETS_EPOCH
+from premortem.lint.marks import EPOCHS, IMPORT, LEARNS, LOADS, OUTPUT, SET_EPOCH, SETS_EPOCH
 from premortem.lint.meters import KEEPS
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
@@ -68,6 +68,11 @@ class Facts:
         if not {"backward", EPOCHS} <= marks or SET_EPOCH in marks:
             return False
         return not any(name.partition(".")[0] in SETS_EPOCH for _file, _folder, name in self._imports)
+
+    @property
+    def learns(self) -> bool:
+        """Some file imports torch or a package on top of it: what the others compute is data of a model, or says how good it is."""
+        return LEARNS in self._joined.marks
 
     @property
     def yaml_loaders(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from premortem.lint.handlers import computed_by, gives_up, held_name, is_kept, names_metric, statements, words
 from premortem.lint.measured import added_to, by_a_metric, by_numbers, is_averaged, losses_of, takes_apart
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import names_in
+from premortem.lint.training import is_test, names_in
 from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parameters, parts, receiver
 
 _READS_BACK = frozenset("load load_state_dict import_module".split())
@@ -34,9 +34,15 @@ class FailureBecomesMetric(Rule):
     triggers = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        known = _knows_training(source)
+        for one in self._found(source):
+            if known or project.learns:
+                yield one
+
+    def _found(self, source: Source) -> Iterator[Diagnostic]:
         for block in source.tries:
             handlers = [one for one in block.handlers if is_broad(one)]
-            if not handlers or not _knows_training(source):
+            if not handlers or is_test(source, block):
                 continue
             measured = computed_by(source, block, by_a_metric, probing=False)
             computed = computed_by(source, block) | measured
@@ -226,11 +232,17 @@ def _gives_tensors(source: Source, handler: ast.ExceptHandler) -> bool:
 
 
 def _is_tried_too(source: Source, block: ast.Try, name: str, value: ast.expr | None) -> bool:
-    """Whether the `try` gives the same constant to the same name on one of its ways: then it is an ordinary value."""
+    """Whether the `try` gives the same constant to the same name, or back, on one of its ways: then it is an ordinary value."""
+    function = source.function(block)
+    given_back = function is not None and name == function.name
     return constant(value) is not None and any(
-        isinstance(node, ast.Assign)
+        isinstance(node, (ast.Assign, ast.Return))
         and constant(node.value) == constant(value)
-        and name in {held_name(part) for target in node.targets for part in parts(target)}
+        and (
+            given_back
+            if isinstance(node, ast.Return)
+            else name in {held_name(part) for target in node.targets for part in parts(target)}
+        )
         for statement in block.body
         for node in (statement, *source.within(statement, nested=False))
     )

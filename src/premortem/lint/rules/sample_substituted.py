@@ -2,6 +2,9 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.handlers import computed_by, gives_up, held_name, logs, statements
+from premortem.lint.left_out import DATA, is_quiet, left_out
+from premortem.lint.measured import by_numbers
+from premortem.lint.missing import made_up
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -21,11 +24,19 @@ _READERS = frozenset(
     "skimage.io.imread tifffile.imread rasterio.open pydicom.dcmread SimpleITK.ReadImage decord.VideoReader "
     "torchvision.io.read_image torchvision.io.read_video torchvision.io.decode_image".split()
 )
+# Packages that read pictures, sounds, volumes and tensors, or compute with them.
+_OF_SAMPLES = tuple(
+    "torch. torchvision. torchaudio. librosa. cv2. skimage. nibabel. SimpleITK. pydicom. mne. rasterio. decord. av.".split()
+)
+# Other bases of what a training reads by index.
+_SEQUENCES = frozenset(
+    ("keras.utils.Sequence", "tensorflow.keras.utils.Sequence", "tensorflow.keras.utils.PyDataset")
+)
 HOPS = 3  # calls from `__getitem__` to what reads the file
 
 
 class SampleSubstituted(Rule):
-    """A sample that cannot be read, or what a model should make of it, is replaced, and nothing counts how often.
+    """A sample that cannot be read, or what a model should make of it, is replaced or left out, and nothing counts how often.
 
     ## Why it matters
     If the path is wrong or half of the files are damaged, training goes on with the few that can be read, or with
@@ -33,21 +44,23 @@ class SampleSubstituted(Rule):
     Nothing in the log shows it.
 
     ## Usual causes
-    One broken file stopped a long run, so everything was caught.
+    - one broken file stopped a long run, so everything was caught
+    - `if os.path.exists(path): ... else: zeros`, which hides a wrong folder
 
     ## What to do
     Check the files once before training, or count what was replaced and stop above a small share.
 
     ## When it stays silent
-    When the handler raises on some path, reads the same sample in another way, or gives None to the collate function.
+    When the handler raises on some path, reads the same sample in another way, or gives None to the collate function. A mask or a
+    label that has no file may say that there is nothing to see. Files that do not use torch count in a project that does.
     """
 
     card = Card("PM507", "sample-substituted", "data-empty", Severity.WARNING)
-    triggers = (b"__getitem__", b"torch")
-    needs = (b"except",)
+    triggers = (b"except", b"__getitem__")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        yield from self._left_out(source)
+        yield from self._left_out(source, project)
+        yield from self._missing(source)
         for block in source.tries:
             function = source.function(block)
             handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
@@ -59,28 +72,44 @@ class SampleSubstituted(Rule):
             computed = set() if samples else _given_on(source, block, handlers)
             if not samples and not computed:
                 continue
+            known = samples or source.names.imports("torch")
             for handler in handlers:
-                yield from self._substitutes(source, block, handler, function, None if samples else computed)
+                for one in self._substitutes(source, block, handler, function, None if samples else computed):
+                    if known or project.learns:
+                        yield one
 
-    def _left_out(self, source: Source) -> Iterator[Diagnostic]:
-        """Files that are read one after the other and kept, and a handler that says nothing of those it passes over."""
+    def _left_out(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        """Samples that are read or made one after the other, and a handler that says nothing of those it passes over."""
+        found = {one for one, becomes in left_out(source) if becomes == DATA}
         for block in source.tries:
-            if not any(is_broad(one) for one in block.handlers) or not source.loops_around(block):
+            quiet = [one for one in block.handlers if is_broad(one) and is_quiet(one, logs=False)]
+            if not quiet or not source.loops_around(block) or is_test(source, block):
                 continue
-            if is_test(source, block) or not source.names.imports("torch"):
+            if not (_reads_and_keeps(source, block) or quiet[0] in found):
                 continue
-            silent = [
-                one
-                for one in block.handlers
-                if is_broad(one) and all(isinstance(line, (ast.Pass, ast.Continue)) for line in one.body)
-            ]
-            if silent and _reads_and_keeps(source, block):
+            if source.names.imports("torch") or project.learns:
                 yield self.report(
                     source,
-                    silent[0],
-                    "a file that cannot be read is left out, without a log message",
+                    quiet[0],
+                    "a sample that cannot be read or made is left out, without a log message",
                     remedy="Count what is left out and stop above a small share, or check the files beforehand.",
                 )
+
+    def _missing(self, source: Source) -> Iterator[Diagnostic]:
+        """A file that is not there, or that was read as None, and an empty sample in its place."""
+        for function in source.functions if b"__getitem__" in source.data else ():
+            if is_test(source, function):
+                continue
+            if (_is_dataset(source, function) and _gives_samples(source, function)) or _reads_for_dataset(
+                source, function
+            ):
+                for statement in made_up(source, function, _is_blank):
+                    yield self.report(
+                        source,
+                        statement,
+                        "a sample whose file is missing or cannot be read is replaced by an empty one",
+                        remedy="Let it fail, or leave such samples out when the files are listed, and count them.",
+                    )
 
     def _substitutes(
         self,
@@ -164,35 +193,43 @@ def _reads(source: Source, value: ast.expr) -> bool:
 
 
 def _given_on(source: Source, block: ast.Try, handlers: list[ast.ExceptHandler]) -> set[str]:
-    """The names under which the `try` gives on what it computes with torch, or reads from a file; "return", "x.append".
+    """The names under which the `try` gives on samples that it reads or computes; "return", "x.append".
 
     Where a handler says itself that it makes something up, whatever the `try` computes counts.
     """
-    if not source.names.imports("torch"):
-        return set()
     admitted = any(
         isinstance(node, ast.Call) and _MADE_UP.search(last_name(node))
         for handler in handlers
         for node in source.within(handler)
     )
-    return computed_by(source, block) if admitted else computed_by(source, block, _makes_tensors)
+    if admitted:
+        return computed_by(source, block)
+    return computed_by(source, block, _makes_samples) | computed_by(source, block, by_numbers)
 
 
-def _makes_tensors(source: Source, value: ast.expr) -> bool:
-    """Whether something is computed or read here, and not only looked up."""
-    return any(
-        isinstance(node, ast.Call)
-        and (node.args or node.keywords)
-        and last_name(node) not in _BLANK
-        and (
+def _makes_samples(source: Source, value: ast.expr, depth: int = HOPS) -> bool:
+    """Whether a sample is computed or read here, or in a function of this file that is called, and not only looked up."""
+    for node in (value, *source.within(value)):
+        if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+            continue
+        names = source.names.of(node.func)
+        if last_name(node) not in _BLANK and (
             is_model(source, dotted(node.func))
             or _ENCODES.search(last_name(node))
             or source.names.all_in(node.func, _READERS)
-            or any(name.startswith("torch.") for name in source.names.of(node.func))
+            or any(name.startswith(_OF_SAMPLES) for name in names)
             or is_layer(source, node)
-        )
-        for node in (value, *source.within(value))
-    )
+        ):
+            return True
+        helper = source.callee(node) if depth else None
+        if helper is not None and any(
+            _makes_samples(source, made, depth - 1)
+            for one in source.returns(helper)
+            if one.value is not None
+            for made in source.flow(helper).origins(one.value)
+        ):
+            return True
+    return False
 
 
 def _stands_for(source: Source, statement: ast.stmt, computed: set[str]) -> bool:
@@ -263,7 +300,9 @@ def _is_dataset(source: Source, function: Function) -> bool:
     if owner is None:
         return False
     names = [owner.name, *(last_name(base) for base in owner.bases)]
-    return any("dataset" in name.lower() for name in names)
+    if any("dataset" in name.lower() for name in names):
+        return True
+    return any(source.names.any_in(base, _SEQUENCES) for base in owner.bases)
 
 
 def _reads_for_dataset(source: Source, function: Function) -> bool:
