@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.handlers import computes, is_logging
 from premortem.lint.measured import is_averaged, takes_apart
+from premortem.lint.provenance import callers
 from premortem.lint.source import once_per_file
 from premortem.lint.training import is_test, names_in
-from premortem.lint.tree import dotted, is_broad, last_name, own_method, parts, receiver
+from premortem.lint.tree import FUNCTIONS, dotted, is_broad, last_name, own_method, parts, receiver
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
 
 MEAN, DATA = "mean", "data"
+HOPS = 3  # from one list to another, and from a function to its callers
 # What makes one array, tensor or table of a list.
 _STACKS = frozenset(
     f"{package}.{name}"
@@ -52,11 +55,10 @@ def left_out(source: Source) -> list[tuple[ast.ExceptHandler, str]]:
         lists, totals = _kept(source, block, loop, leaves=isinstance(quiet[0].body[-1], ast.Continue))
         scope = source.scope(block)
         counted = {name for name, value in totals.items() if isinstance(value, ast.Constant)}
-        if any(is_averaged(source, scope, one) for one in lists) or any(
-            _is_divided(source, scope, one, counted) for one in totals
-        ):
+        becomes = {_becomes(source, scope, one) for one in lists}
+        if MEAN in becomes or any(_is_divided(source, scope, one, counted) for one in totals):
             found.append((quiet[0], MEAN))
-        elif is_quiet(quiet[0], logs=False) and any(_becomes_data(source, block, one) for one in lists):
+        elif DATA in becomes and is_quiet(quiet[0], logs=False):
             found.append((quiet[0], DATA))
     return found
 
@@ -105,16 +107,39 @@ def _is_divided(source: Source, scope: ast.AST, total: str, counted: set[str]) -
     )
 
 
-def _becomes_data(source: Source, block: ast.Try, held: str) -> bool:
-    """Whether one array or table is made of a list, or a dataset gives its items as samples."""
-    owner = source.class_of(block)
-    if held.startswith("self.") and owner is not None:
-        reads = own_method(owner, "__getitem__")
-        return reads is not None and any(dotted(node) == held for node in source.within(reads))
-    return any(
-        isinstance(node, ast.Call)
-        and bool(node.args)
-        and dotted(node.args[0]) == held
-        and source.names.all_in(node.func, _STACKS)
-        for node in source.within(source.scope(block))
-    )
+def _becomes(source: Source, scope: ast.AST, held: str, depth: int = HOPS) -> str:
+    """What is made of a list here, or where this function gives it back: a mean, data of a training, or "" for neither."""
+    if is_averaged(source, scope, held):
+        return MEAN
+    if held.startswith("self."):
+        owner = source.class_of(scope)
+        reads = own_method(owner, "__getitem__") if owner is not None else None
+        return DATA if reads is not None and any(dotted(one) == held for one in source.within(reads)) else ""
+    longer: list[tuple[ast.AST, str]] = []
+    for node in source.within(scope):
+        if isinstance(node, ast.Call) and node.args and dotted(node.args[0]) == held:
+            if source.names.all_in(node.func, _STACKS):
+                return DATA
+            if last_name(node) == "extend":
+                longer.append((scope, dotted(receiver(node))))
+    found = {_becomes(source, where, name, depth - 1) for where, name in longer if name} if depth else set()
+    for where, name in _given_back(source, scope, held) if depth else ():
+        found.add(_becomes(source, where, name, depth - 1))
+    return MEAN if MEAN in found else DATA if DATA in found else ""
+
+
+def _given_back(source: Source, scope: ast.AST, held: str) -> Iterator[tuple[ast.AST, str]]:
+    """The names that callers in this file give to a list that a function returns, alone or in a tuple, with their scopes."""
+    if not isinstance(scope, FUNCTIONS):
+        return
+    for returned in source.returns(scope):
+        items = returned.value.elts if isinstance(returned.value, ast.Tuple) else [returned.value]
+        places = [place for place, one in enumerate(items) if dotted(one) == held]
+        for call in callers(source, scope) if places else ():
+            above = source.parent(call)
+            if isinstance(above, ast.Call) and last_name(above) == "extend":
+                yield source.scope(call), dotted(receiver(above))
+            for target in above.targets if isinstance(above, ast.Assign) else ():
+                names = [dotted(part) for part in parts(target)]
+                if len(names) == len(items) and names[places[0]]:
+                    yield source.scope(call), names[places[0]]

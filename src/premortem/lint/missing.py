@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from premortem.lint.handlers import is_logging
 from premortem.lint.patterns import pattern
-from premortem.lint.tree import dotted, last_name, parts, receiver
+from premortem.lint.tree import dotted, is_nothing, last_name, parts, receiver
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A file of masks, boxes or labels is often left out where there is nothing to see: then an empty one is the truth.
 _MEANS_NONE = pattern(r"mask|label|seg|annot|target|truth|gt|box")
-_ASKS = frozenset("exists isfile is_file lexists".split())
+ASKS = frozenset("exists isfile is_file lexists".split())
 _GIVES_NONE = frozenset(("cv2.imread",))
 
 
@@ -50,15 +50,14 @@ def _asked(source: Source, branch: ast.If) -> Asked | None:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, positive = test.operand, not positive
     after = _after(source, branch)
-    if isinstance(test, ast.Call) and last_name(test) in _ASKS:
+    if isinstance(test, ast.Call) and last_name(test) in ASKS:
         path = test.args[0] if test.args else receiver(test)
         if path is None:
             return None
         first, second = branch.body, branch.orelse or after
         return Asked(*((first, second) if positive else (second, first)), path, "")
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and positive:
-        nothing = test.comparators[0]
-        if isinstance(nothing, ast.Constant) and nothing.value is None and _may_fail(source, test.left):
+        if is_nothing(test.comparators[0]) and _may_fail(source, test.left):
             return Asked(branch.orelse or after, branch.body, None, dotted(test.left))
     return None
 
@@ -91,8 +90,7 @@ def _may_fail(source: Source, read: ast.expr) -> bool:
 def _gives_none(source: Source, helper: Function) -> bool:
     """Whether a handler of a function gives back None."""
     return any(
-        (one.value is None or (isinstance(one.value, ast.Constant) and one.value.value is None))
-        and any(isinstance(above, ast.ExceptHandler) for above in source.ancestors(one))
+        is_nothing(one.value) and any(isinstance(above, ast.ExceptHandler) for above in source.ancestors(one))
         for one in source.returns(helper)
     )
 

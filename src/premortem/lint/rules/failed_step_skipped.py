@@ -6,7 +6,7 @@ from premortem.lint.left_out import MEAN, is_quiet, left_out
 from premortem.lint.measured import is_averaged
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_loader, is_model, is_test
-from premortem.lint.tree import Loop, dotted, is_broad, last_name, receiver
+from premortem.lint.tree import Loop, dotted, is_broad, is_nothing, last_name, receiver
 
 MESSAGE = "a step that fails for any reason is skipped, and training goes on"
 REMEDY = "Catch only the error you expect, count how often it happens, and stop above a limit."
@@ -80,7 +80,7 @@ class FailedStepSkipped(Rule):
                     continue
                 for one in statements(source, handler):
                     value = getattr(one, "value", None)
-                    nothing = value is None or (isinstance(value, ast.Constant) and value.value is None)
+                    nothing = is_nothing(value)
                     skips = isinstance(one, ast.Return) and nothing
                     if isinstance(one, ast.Assign) and nothing:
                         skips = any(dotted(target) in given for target in one.targets)

@@ -34,14 +34,14 @@ class FailureBecomesMetric(Rule):
     triggers = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        known = _knows_training(source)
+        known = _knows_training(source) if source.tries else True
         for one in self._found(source):
             if known or project.learns:
                 yield one
 
     def _found(self, source: Source) -> Iterator[Diagnostic]:
         for block in source.tries:
-            handlers = [one for one in block.handlers if is_broad(one)]
+            handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
             if not handlers or is_test(source, block):
                 continue
             measured = computed_by(source, block, by_a_metric, probing=False)
@@ -50,11 +50,10 @@ class FailureBecomesMetric(Rule):
                 continue
             more = measured | _measured(source, block)
             for handler in handlers:
-                if not gives_up(source, handler):
-                    # A tensor of zeros for what is no metric is a sample that is made up: PM507.
-                    known = measured if _gives_tensors(source, handler) else more
-                    yield from self._invented(source, block, handler, computed, known)
-                    yield from self._left_over(source, block, handler, computed, more)
+                # A tensor of zeros for what is no metric is a sample that is made up: PM507.
+                known = measured if _gives_tensors(source, handler) else more
+                yield from self._invented(source, block, handler, computed, known)
+                yield from self._left_over(source, block, handler, computed, more)
 
     def _invented(
         self, source: Source, block: ast.Try, handler: ast.ExceptHandler, computed: set[str], known: set[str]

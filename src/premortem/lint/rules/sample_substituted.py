@@ -1,15 +1,15 @@
 import ast
 from collections.abc import Iterator
 
-from premortem.lint.handlers import computed_by, gives_up, held_name, logs, statements
+from premortem.lint.handlers import computed_by, computes, gives_up, held_name, is_kept, logs, statements
 from premortem.lint.left_out import DATA, is_quiet, left_out
 from premortem.lint.measured import by_numbers
-from premortem.lint.missing import made_up
+from premortem.lint.missing import ASKS, made_up
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_layer, is_model, is_test, names_in
-from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, receiver
+from premortem.lint.tree import Function, dotted, is_broad, is_nothing, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
@@ -63,7 +63,12 @@ class SampleSubstituted(Rule):
         yield from self._missing(source)
         for block in source.tries:
             function = source.function(block)
-            handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
+            yield from self._unfinished(source, block, function)
+            handlers = [
+                one
+                for one in block.handlers
+                if is_broad(one) and _gives(source, one) and not gives_up(source, one)
+            ]
             if function is None or not handlers:
                 continue
             samples = (
@@ -95,9 +100,44 @@ class SampleSubstituted(Rule):
                     remedy="Count what is left out and stop above a small share, or check the files beforehand.",
                 )
 
+    def _unfinished(self, source: Source, block: ast.Try, function: Function | None) -> Iterator[Diagnostic]:
+        """`noisy = mixed(noisy, noise)` of a dataset, and a handler that passes: the sample goes on as it was."""
+        quiet = [
+            one
+            for one in block.handlers
+            if is_broad(one) and all(isinstance(line, ast.Pass) for line in one.body)
+        ]
+        if function is None or not quiet or b"__getitem__" not in source.data or is_test(source, block):
+            return
+        if not (_is_dataset(source, function) and _gives_samples(source, function)):
+            return
+        changed = {
+            dotted(target)
+            for statement in block.body
+            if isinstance(statement, ast.Assign) and computes(source, statement.value)
+            for target in statement.targets
+        }
+        flow = source.flow(function)
+        for returned in source.returns(function):
+            if returned.value is not None and flow.reaches(quiet[0], returned):
+                made = {
+                    name
+                    for one in _names_of(source, returned.value)
+                    for name in (one.id, *(_made_of(source, one)))
+                }
+                if changed & made:
+                    yield self.report(
+                        source,
+                        quiet[0],
+                        "what fails here is left out of the sample, without a log message",
+                        remedy="Let it fail, or count how often it happens and stop above a small share.",
+                    )
+                    return
+
     def _missing(self, source: Source) -> Iterator[Diagnostic]:
         """A file that is not there, or that was read as None, and an empty sample in its place."""
-        for function in source.functions if b"__getitem__" in source.data else ():
+        asked = source.tries or not source.calls.keys().isdisjoint(("imread", *ASKS))
+        for function in source.functions if asked and b"def __getitem__" in source.data else ():
             if is_test(source, function):
                 continue
             if (_is_dataset(source, function) and _gives_samples(source, function)) or _reads_for_dataset(
@@ -166,6 +206,24 @@ class SampleSubstituted(Rule):
                 severity=Severity.INFO if logged and not blank else None,
             )
             return
+
+
+def _names_of(source: Source, value: ast.expr) -> list[ast.Name]:
+    return [one for one in (value, *source.within(value)) if isinstance(one, ast.Name)]
+
+
+def _made_of(source: Source, use: ast.Name) -> set[str]:
+    """The names that a value is computed from, one step back."""
+    return {name for one in source.assigned_at(use) for name in names_in(source, one)}
+
+
+def _gives(source: Source, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler gives anything in the place of what failed: asked first, because most only log."""
+    return any(
+        (isinstance(one, (ast.Return, ast.Assign)) and one.value is not None and not is_nothing(one.value))
+        or (isinstance(one, ast.Expr) and is_kept(one.value))
+        for one in statements(source, handler)
+    )
 
 
 def _reads_and_keeps(source: Source, block: ast.Try) -> bool:
