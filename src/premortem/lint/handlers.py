@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LEAVING = frozenset("exit _exit abort quit fail skip skipTest sleep".split())
 _LOGGING = frozenset(
     "print info warning warn error exception debug log critical print_exc write secho echo rank_zero_info "
-    "rank_zero_warn print_log print_rank_0 tqdm_write".split()
+    "warning_once rank_zero_warn print_log print_rank_0 tqdm_write".split()
 )
 _MEMORY = pattern(r"memory|oom|\bcuda\b", re.IGNORECASE)
 _WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -11,6 +11,7 @@ from premortem.lint.datasets import indexed
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
 from premortem.lint.patterns import pattern
+from premortem.lint.trained_on import trained_on
 from premortem.lint.training import is_epochs
 from premortem.lint.tree import argument, constant
 
@@ -74,6 +75,7 @@ def more_marks(source: Source) -> Iterator[str]:
         yield SET_EPOCH
     if b".backward(" in data or b".backward)" in data:
         yield "backward"
+        yield from trained_on(source)
     if (b"epoch" in data or b"Epoch" in data) and any(is_epochs(source, loop) for loop in source.loops):
         yield EPOCHS
     if b"add_implicit_resolver" in data:

@@ -47,7 +47,10 @@ def by_a_metric(source: Source, value: ast.expr) -> bool:
 
 
 def by_numbers(source: Source, value: ast.expr) -> bool:
-    """Whether something is computed here with numpy, scipy or torch, from values that have names."""
+    """Whether something is computed here with numpy, scipy or torch, from values that have names; not how large it is."""
+    size = value.value if isinstance(value, ast.Subscript) else value
+    if isinstance(size, ast.Attribute) and size.attr in {"shape", "size", "ndim"}:
+        return False
     return any(
         isinstance(node, ast.Call)
         and bool(names := source.names.of(node.func))
