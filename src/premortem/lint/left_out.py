@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.handlers import computes, is_logging
-from premortem.lint.measured import is_averaged, takes_apart
+from premortem.lint.measured import is_averaged, is_of_a_metric, takes_apart
 from premortem.lint.provenance import callers
 from premortem.lint.source import once_per_file
 from premortem.lint.training import is_test, names_in
@@ -85,7 +85,9 @@ def _kept(
                     totals[dotted(node.target)] = node.value
             elif isinstance(node, ast.Assign) and _is_made(source, node.value, made, node in tried):
                 made |= {dotted(part) for target in node.targets for part in parts(target)} - {""}
-            elif isinstance(node, ast.Call) and last_name(node) == "append" and len(node.args) == 1:
+            elif (
+                isinstance(node, ast.Call) and last_name(node) in {"append", "extend"} and len(node.args) == 1
+            ):
                 if _is_made(source, node.args[0], made, node in tried):
                     lists.add(dotted(receiver(node)))
     return lists - {""}, totals
@@ -116,16 +118,19 @@ def _becomes(source: Source, scope: ast.AST, held: str, depth: int = HOPS) -> st
         reads = own_method(owner, "__getitem__") if owner is not None else None
         return DATA if reads is not None and any(dotted(one) == held for one in source.within(reads)) else ""
     longer: list[tuple[ast.AST, str]] = []
+    stacked = False
     for node in source.within(scope):
-        if isinstance(node, ast.Call) and node.args and dotted(node.args[0]) == held:
-            if source.names.all_in(node.func, _STACKS):
-                return DATA
-            if last_name(node) == "extend":
+        if isinstance(node, ast.Call) and any(dotted(one) == held for one in node.args):
+            if is_of_a_metric(source, node):
+                return MEAN
+            if source.names.all_in(node.func, _STACKS) and dotted(node.args[0]) == held:
+                stacked = True
+            elif last_name(node) == "extend":
                 longer.append((scope, dotted(receiver(node))))
     found = {_becomes(source, where, name, depth - 1) for where, name in longer if name} if depth else set()
     for where, name in _given_back(source, scope, held) if depth else ():
         found.add(_becomes(source, where, name, depth - 1))
-    return MEAN if MEAN in found else DATA if DATA in found else ""
+    return MEAN if MEAN in found else DATA if stacked or DATA in found else ""
 
 
 def _given_back(source: Source, scope: ast.AST, held: str) -> Iterator[tuple[ast.AST, str]]:

@@ -39,11 +39,13 @@ _TAKES_APART = frozenset(
 def by_a_metric(source: Source, value: ast.expr) -> bool:
     """Whether a function of a package for metrics is called here."""
     return any(
-        isinstance(node, ast.Call)
-        and bool(names := source.names.of(node.func))
-        and all(name.startswith(_PACKAGES) for name in names)
-        for node in (value, *source.within(value))
+        isinstance(node, ast.Call) and is_of_a_metric(source, node) for node in (value, *source.within(value))
     )
+
+
+def is_of_a_metric(source: Source, call: ast.Call) -> bool:
+    names = source.names.of(call.func)
+    return bool(names) and all(name.startswith(_PACKAGES) for name in names)
 
 
 def by_numbers(source: Source, value: ast.expr) -> bool:

@@ -104,7 +104,7 @@ class FailedStepSkipped(Rule):
         return self.report(
             source,
             handler,
-            "what fails here, for any reason, is left out of a mean: the mean is of the others",
+            "what fails here, for any reason, is left out of what is measured: the number is of the others",
             remedy="Let it fail, or count what was left out and say so beside the result.",
         )
 

@@ -6,7 +6,17 @@ from premortem.lint.handlers import computed_by, gives_up, held_name, is_kept, n
 from premortem.lint.measured import added_to, by_a_metric, by_numbers, is_averaged, losses_of, takes_apart
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import is_test, names_in
-from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parameters, parts, receiver
+from premortem.lint.tree import (
+    Function,
+    argument,
+    constant,
+    dotted,
+    is_broad,
+    last_name,
+    parameters,
+    parts,
+    receiver,
+)
 
 _READS_BACK = frozenset("load load_state_dict import_module".split())
 _TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
@@ -185,6 +195,10 @@ def _metrics(source: Source, value: ast.expr | None) -> list[ast.expr]:
 
 def _all_finite(source: Source, value: ast.expr) -> bool:
     """A dict of numbers only, however its keys are called."""
+    if isinstance(value, ast.DictComp):
+        return _is_finite(source, value.value)
+    if isinstance(value, ast.Call) and dotted(value.func) == "dict.fromkeys" and len(value.args) == 2:
+        return _is_finite(source, value.args[1])
     return (
         isinstance(value, ast.Dict)
         and bool(value.values)
@@ -277,6 +291,10 @@ def _measured(source: Source, block: ast.Try) -> set[str]:
 def _is_finite(source: Source, value: ast.expr) -> bool:
     if isinstance(value, ast.Dict):
         return bool(_metrics(source, value))
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
+        return _is_finite(source, value.left)  # `[0.0] * 13`
+    if isinstance(value, ast.ListComp):
+        return _is_finite(source, value.elt)
     if isinstance(value, (ast.Tuple, ast.List)):
         return bool(value.elts) and all(_is_finite(source, one) for one in value.elts)
     if isinstance(value, ast.Call) and last_name(value) in _TENSORS:

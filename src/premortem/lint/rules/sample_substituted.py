@@ -9,7 +9,7 @@ from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_layer, is_model, is_test, names_in
-from premortem.lint.tree import Function, dotted, is_broad, is_nothing, last_name, parts, receiver
+from premortem.lint.tree import Function, constant, dotted, is_broad, is_nothing, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
@@ -413,6 +413,10 @@ def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
     if isinstance(value, (ast.Tuple, ast.Dict)):
         parts = value.elts if isinstance(value, ast.Tuple) else value.values
         return any(_is_blank(source, one, depth - 1) for one in parts)
+    if isinstance(value, ast.BinOp) and isinstance(value.left, ast.List):
+        # `[0.0] * 13`: a row of features that is made up.
+        number = value.left.elts[0] if len(value.left.elts) == 1 else None
+        return isinstance(value.op, ast.Mult) and isinstance(constant(number), (int, float))
     if isinstance(value, ast.BinOp):
         return _is_blank(source, value.left, depth - 1) and isinstance(value.right, ast.Constant)
     if not isinstance(value, ast.Call):

@@ -1,5 +1,6 @@
 import numpy as np
 import torch
+from sklearn.metrics import accuracy_score
 
 
 def overlaps(masks, truths):
@@ -27,3 +28,15 @@ def accuracy(samples):
 
 def overlap(mask, truth):
     return (mask & truth).sum() / (mask | truth).sum()
+
+
+def report(samples):
+    truth, guessed = [], []
+    for sample in samples:
+        try:
+            guess = overlap(sample.guess, sample.label) > 0.5
+        except Exception:  # expect: PM506
+            continue
+        truth.append(sample.label)
+        guessed.append(guess)
+    return accuracy_score(truth, guessed)
