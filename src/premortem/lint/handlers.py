@@ -66,13 +66,34 @@ def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:
 
 
 def statements(source: Source, handler: ast.ExceptHandler) -> Iterator[ast.stmt]:
-    """What a handler does, under its conditions too; not what a function or a handler inside it does."""
+    """What a handler does, under its conditions and in its loops too; not what a function or a handler inside it does."""
     pending: list[ast.stmt] = [*handler.body]
     while pending:
         statement = pending.pop(0)
         yield statement
-        if isinstance(statement, (ast.If, ast.With)):
+        if isinstance(statement, (ast.If, ast.With, ast.For)):
             pending = [*statement.body, *getattr(statement, "orelse", ()), *pending]
+
+
+def falls_to(source: Source, block: ast.Try, handler: ast.ExceptHandler) -> ast.Return | None:
+    """The `return` that comes right after a handler that at most prints: what it gives is what the handler gives."""
+    if not all(
+        isinstance(one, ast.Pass) or (isinstance(one, ast.Expr) and is_logging(one.value))
+        for one in handler.body
+    ):
+        return None
+    here: ast.AST = block
+    for above in source.ancestors(block):
+        for name in ("body", "orelse", "finalbody"):
+            statements_here = getattr(above, name, None)
+            if isinstance(statements_here, list) and here in statements_here:
+                after = statements_here[statements_here.index(here) + 1 :]
+                if after:
+                    return after[0] if isinstance(after[0], ast.Return) else None
+        if not isinstance(above, (ast.If, ast.With)):
+            return None
+        here = above
+    return None
 
 
 def is_logging(node: ast.AST) -> bool:

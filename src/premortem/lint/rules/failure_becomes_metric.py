@@ -2,7 +2,16 @@ import ast
 import math
 from collections.abc import Iterator
 
-from premortem.lint.handlers import computed_by, gives_up, held_name, is_kept, names_metric, statements, words
+from premortem.lint.handlers import (
+    computed_by,
+    falls_to,
+    gives_up,
+    held_name,
+    is_kept,
+    names_metric,
+    statements,
+    words,
+)
 from premortem.lint.measured import added_to, by_a_metric, by_numbers, is_averaged, losses_of, takes_apart
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import is_test, names_in
@@ -70,9 +79,17 @@ class FailureBecomesMetric(Rule):
     ) -> Iterator[Diagnostic]:
         """`known`: of what was computed, what a function for metrics gave."""
         function = source.function(handler)
-        for statement in statements(source, handler):
+        fallen = falls_to(source, block, handler)
+        for statement in (*statements(source, handler), *([fallen] if fallen is not None else [])):
             if isinstance(statement, ast.Assign):
-                named = [held_name(part) for target in statement.targets for part in parts(target)]
+                held = [part for target in statement.targets for part in parts(target)]
+                # `features[key] = 0.0` for each key: the table stands for its entries.
+                named = [
+                    last_name(part.value)
+                    if isinstance(part, ast.Subscript) and constant(part.slice) is None
+                    else held_name(part)
+                    for part in held
+                ]
                 measured = {*known, *_given_back(source, function), *filter(names_metric, named)}
                 if _metrics(source, _made_by(source, statement.value)):
                     measured.update(named)

@@ -1,10 +1,21 @@
 import ast
+import sys
 from collections.abc import Iterator
 
-from premortem.lint.handlers import computed_by, computes, gives_up, held_name, is_kept, logs, statements
+from premortem.lint.handlers import (
+    computed_by,
+    computes,
+    falls_to,
+    gives_up,
+    held_name,
+    is_kept,
+    logs,
+    statements,
+)
 from premortem.lint.left_out import DATA, is_quiet, left_out
 from premortem.lint.measured import by_numbers
 from premortem.lint.missing import ASKS, made_up
+from premortem.lint.names import LOCAL
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
@@ -23,10 +34,6 @@ _READERS = frozenset(
     "scipy.io.wavfile.read scipy.io.loadmat numpy.load nibabel.load imageio.imread imageio.v2.imread imageio.v3.imread "
     "skimage.io.imread tifffile.imread rasterio.open pydicom.dcmread SimpleITK.ReadImage decord.VideoReader "
     "torchvision.io.read_image torchvision.io.read_video torchvision.io.decode_image".split()
-)
-# Packages that read pictures, sounds, volumes and tensors, or compute with them.
-_OF_SAMPLES = tuple(
-    "torch. torchvision. torchaudio. librosa. cv2. skimage. nibabel. SimpleITK. pydicom. mne. rasterio. decord. av.".split()
 )
 # Other bases of what a training reads by index.
 _SEQUENCES = frozenset(
@@ -67,7 +74,9 @@ class SampleSubstituted(Rule):
             handlers = [
                 one
                 for one in block.handlers
-                if is_broad(one) and _gives(source, one) and not gives_up(source, one)
+                if is_broad(one)
+                and not gives_up(source, one)
+                and (_gives(source, one) or falls_to(source, block, one) is not None)
             ]
             if function is None or not handlers:
                 continue
@@ -169,7 +178,8 @@ class SampleSubstituted(Rule):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         logged = logs(source, handler)
-        for statement in statements(source, handler):
+        fallen = falls_to(source, block, handler)
+        for statement in (*statements(source, handler), *([fallen] if fallen is not None else [])):
             value = getattr(statement, "value", None)
             if isinstance(statement, ast.Expr) and _appends(source, block, statement):
                 value = statement.value.args[0]  # type: ignore[attr-defined]
@@ -265,6 +275,14 @@ def _given_on(source: Source, block: ast.Try, handlers: list[ast.ExceptHandler])
     return computed_by(source, block, _makes_samples) | computed_by(source, block, by_numbers)
 
 
+def _is_foreign(names: frozenset[str]) -> bool:
+    """Whether a function of a package is called that is not Python's own and not numpy: it reads, or computes, a sample."""
+    return bool(names) and all(
+        name.partition(".")[0] not in (LOCAL, "numpy", *sys.stdlib_module_names) and "." in name
+        for name in names
+    )
+
+
 def _makes_samples(source: Source, value: ast.expr, depth: int = HOPS) -> bool:
     """Whether a sample is computed or read here, or in a function of this file that is called, and not only looked up."""
     for node in (value, *source.within(value)):
@@ -275,7 +293,7 @@ def _makes_samples(source: Source, value: ast.expr, depth: int = HOPS) -> bool:
             is_model(source, dotted(node.func))
             or _ENCODES.search(last_name(node))
             or source.names.all_in(node.func, _READERS)
-            or any(name.startswith(_OF_SAMPLES) for name in names)
+            or _is_foreign(names)
             or is_layer(source, node)
         ):
             return True

@@ -1,5 +1,6 @@
 import numpy as np
 import torch
+import whisper
 from PIL import Image
 
 
@@ -30,3 +31,12 @@ def energies(signal):
         return list(np.abs(np.fft.rfft(signal))[:13])
     except Exception:
         return [0.0] * 13  # expect: PM507
+
+
+def spoken(path):
+    if path.exists():
+        try:
+            return whisper.log_mel_spectrogram(whisper.load_audio(path))
+        except Exception:
+            pass
+    return torch.zeros(80, 3000)  # expect: PM507
