@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.imports import place
-from premortem.lint.training import calls_in, is_test, iterated, without_grad
+from premortem.lint.training import is_test, iterated, without_grad
 from premortem.lint.tree import FUNCTIONS, dotted, own_method, parameters, parts
 from premortem.lint.values import from_elsewhere
 
@@ -23,9 +23,10 @@ GIVEN = "trains-with:"  # `trains-with:/repo/train.py>/repo>data.loaders>0>2`: w
 
 def training_loops(source: Source) -> Iterator[tuple[ast.For, ast.expr]]:
     """The loops that run a backward pass in each turn, with what they go through."""
-    for loop in source.loops if "backward" in source.calls else ():
-        if isinstance(loop, ast.For) and not is_test(source, loop) and not without_grad(source, loop):
-            if any(source.loops_around(one)[:1] == (loop,) for one in calls_in(source, loop, "backward")):
+    inner = {loop for call in source.calls.get("backward", ()) for loop in source.loops_around(call)[:1]}
+    for loop in source.loops if inner else ():
+        if loop in inner and isinstance(loop, ast.For):
+            if not is_test(source, loop) and not without_grad(source, loop):
                 yield loop, iterated(loop.iter)
 
 
