@@ -593,6 +593,9 @@ EXAM = {
     "closed-9": "the closed half of the 25, at first sight; nothing was repaired on it",
     "open-10": "the open half of 41 more, at first sight; rules were repaired on it afterwards",
     "closed-10": "the closed half of the 41, at first sight after those repairs; nothing was repaired on it",
+    "open-11": "55 more of the open half: what the rules of 20 November say more there; they were repaired on it",
+    "closed-11": "9 more of the closed half, at first sight; two kinds were repaired on it afterwards",
+    "closed-12": "10 more of it after that, at first sight; nothing was repaired on it",
 }
 
 

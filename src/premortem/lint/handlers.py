@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LEAVING = frozenset("exit _exit abort quit fail skip skipTest sleep".split())
 _LOGGING = frozenset(
     "print info warning warn error exception debug log critical print_exc write secho echo rank_zero_info "
-    "rank_zero_warn print_log print_rank_0 tqdm_write".split()
+    "warning_once rank_zero_warn print_log print_rank_0 tqdm_write".split()
 )
 _MEMORY = pattern(r"memory|oom|\bcuda\b", re.IGNORECASE)
 _WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -27,7 +27,8 @@ _WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(
     "float int str get load loads open read readline split strip item index eval match search group import_module "
-    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
+    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize rsplit partition rpartition "
+    "lstrip rstrip splitlines lower upper replace join format startswith endswith keys values items".split()
 )
 SHORT = 5  # statements
 
@@ -65,13 +66,34 @@ def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:
 
 
 def statements(source: Source, handler: ast.ExceptHandler) -> Iterator[ast.stmt]:
-    """What a handler does, under its conditions too; not what a function or a handler inside it does."""
+    """What a handler does, under its conditions and in its loops too; not what a function or a handler inside it does."""
     pending: list[ast.stmt] = [*handler.body]
     while pending:
         statement = pending.pop(0)
         yield statement
-        if isinstance(statement, (ast.If, ast.With)):
+        if isinstance(statement, (ast.If, ast.With, ast.For)):
             pending = [*statement.body, *getattr(statement, "orelse", ()), *pending]
+
+
+def falls_to(source: Source, block: ast.Try, handler: ast.ExceptHandler) -> ast.Return | None:
+    """The `return` that comes right after a handler that at most prints: what it gives is what the handler gives."""
+    if not all(
+        isinstance(one, ast.Pass) or (isinstance(one, ast.Expr) and is_logging(one.value))
+        for one in handler.body
+    ):
+        return None
+    here: ast.AST = block
+    for above in source.ancestors(block):
+        for name in ("body", "orelse", "finalbody"):
+            statements_here = getattr(above, name, None)
+            if isinstance(statements_here, list) and here in statements_here:
+                after = statements_here[statements_here.index(here) + 1 :]
+                if after:
+                    return after[0] if isinstance(after[0], ast.Return) else None
+        if not isinstance(above, (ast.If, ast.With)):
+            return None
+        here = above
+    return None
 
 
 def is_logging(node: ast.AST) -> bool:
@@ -114,7 +136,7 @@ def is_kept(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and last_name(value) == "append" and len(value.args) == 1
 
 
-def _computes(source: Source, value: ast.expr) -> bool:
+def computes(source: Source, value: ast.expr) -> bool:
     return any(
         isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
         for node in (value, *source.within(value))
@@ -124,7 +146,7 @@ def _computes(source: Source, value: ast.expr) -> bool:
 def computed_by(
     source: Source,
     block: ast.Try,
-    computes: Callable[[Source, ast.expr], bool] = _computes,
+    made_by: Callable[[Source, ast.expr], bool] = computes,
     *,
     probing: bool = True,
 ) -> set[str]:
@@ -136,7 +158,7 @@ def computed_by(
     for statement in block.body:
         for node in (statement, *source.within(statement, nested=False)):
             if isinstance(node, (ast.Assign, ast.AugAssign)) and (
-                computes(source, node.value) or names_in(source, node.value) & found
+                made_by(source, node.value) or names_in(source, node.value) & found
             ):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 held = [part for target in targets for part in parts(target)]
@@ -144,11 +166,11 @@ def computed_by(
                 # `metrics["entropy"] = ...`: the table stands for its entries.
                 found.update(last_name(part.value) for part in held if isinstance(part, ast.Subscript))
             elif isinstance(node, ast.Call) and is_kept(node):
-                if computes(source, node.args[0]) or names_in(source, node.args[0]) & found:
+                if made_by(source, node.args[0]) or names_in(source, node.args[0]) & found:
                     found.add(f"{held_name(receiver(node) or node.func)}.append")
             elif isinstance(node, ast.Return) and node.value is not None:
                 # Computed in the return itself, or before it: `return psnr.item()`.
-                if computes(source, node.value) or names_in(source, node.value) & found:
+                if made_by(source, node.value) or names_in(source, node.value) & found:
                     found.add("return")
             elif probing and isinstance(node, (ast.Import, ast.ImportFrom)) and _is_short(source, block):
                 return set()  # the question is whether a package is there

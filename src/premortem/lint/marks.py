@@ -11,6 +11,7 @@ from premortem.lint.datasets import indexed
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
 from premortem.lint.patterns import pattern
+from premortem.lint.trained_on import trained_on
 from premortem.lint.training import is_epochs
 from premortem.lint.tree import argument, constant
 
@@ -22,6 +23,9 @@ FP16 = "fp16"
 OUTPUT = "output:"
 IMPORT = "import>"
 LOADS = "loads:"
+# Some file of the project works with models that learn.
+LEARNS = "learns"
+_LEARNING = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate")
 # What decides whether a sampler hears of the epoch: a loop over epochs, a backward pass, `set_epoch`, a framework that calls it.
 SET_EPOCH = "set_epoch"
 EPOCHS = "epochs"
@@ -65,10 +69,13 @@ def more_marks(source: Source) -> Iterator[str]:
         yield "yaml:typed"
     if b"LightningCLI" in data:
         yield "yaml:jsonargparse"
+    if any(map(source.names.imports, _LEARNING)):
+        yield LEARNS
     if b"set_epoch" in data:
         yield SET_EPOCH
     if b".backward(" in data or b".backward)" in data:
         yield "backward"
+        yield from trained_on(source)
     if (b"epoch" in data or b"Epoch" in data) and any(is_epochs(source, loop) for loop in source.loops):
         yield EPOCHS
     if b"add_implicit_resolver" in data:

@@ -39,15 +39,20 @@ _TAKES_APART = frozenset(
 def by_a_metric(source: Source, value: ast.expr) -> bool:
     """Whether a function of a package for metrics is called here."""
     return any(
-        isinstance(node, ast.Call)
-        and bool(names := source.names.of(node.func))
-        and all(name.startswith(_PACKAGES) for name in names)
-        for node in (value, *source.within(value))
+        isinstance(node, ast.Call) and is_of_a_metric(source, node) for node in (value, *source.within(value))
     )
 
 
+def is_of_a_metric(source: Source, call: ast.Call) -> bool:
+    names = source.names.of(call.func)
+    return bool(names) and all(name.startswith(_PACKAGES) for name in names)
+
+
 def by_numbers(source: Source, value: ast.expr) -> bool:
-    """Whether something is computed here with numpy, scipy or torch, from values that have names."""
+    """Whether something is computed here with numpy, scipy or torch, from values that have names; not how large it is."""
+    size = value.value if isinstance(value, ast.Subscript) else value
+    if isinstance(size, ast.Attribute) and size.attr in {"shape", "size", "ndim"}:
+        return False
     return any(
         isinstance(node, ast.Call)
         and bool(names := source.names.of(node.func))

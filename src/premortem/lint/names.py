@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from premortem.lint.patterns import pattern
-from premortem.lint.tree import LOOPS, TRIES
+from premortem.lint.tree import FUNCTIONS, LOOPS, TRIES
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -147,6 +147,17 @@ class Names:
     def any_in(self, expr: ast.AST | None, wanted: Collection[str]) -> bool:
         """Whether this can be one of the wanted names."""
         return any(name in wanted for name in self.of(expr))
+
+    def is_function(self, name: str) -> bool:
+        """Whether a plain name, or the first part of a dotted one, stands for what is imported or defined, in all of the file."""
+        first = name.partition(".")[0]
+        heads = self._bound.get(first, ())
+        if not heads or first in self._hidden:
+            return False
+        own = {f"{LOCAL}.{one.name}" for one in self._source.tree.body if isinstance(one, FUNCTIONS)}
+        return all(
+            head in own if head.startswith(LOCAL) else first not in self._source.assignments for head in heads
+        )
 
     def bound_to(self, known: Callable[[str], object]) -> frozenset[str]:
         """The names of this file that can stand for something known, from their imports."""

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from premortem.lint.datasets import INDEXED
 from premortem.lint.imports import can_mean, means, place
 from premortem.lint.keys import CONVERTED, READ, SPREAD
-from premortem.lint.marks import EPOCHS, IMPORT, LOADS, OUTPUT, SET_EPOCH, SETS_EPOCH
+from premortem.lint.marks import EPOCHS, IMPORT, LEARNS, LOADS, OUTPUT, SET_EPOCH, SETS_EPOCH
 from premortem.lint.meters import KEEPS
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
+from premortem.lint.trained_on import GIVEN, HANDED
 
 if TYPE_CHECKING:
     from premortem.lint.target import Target
@@ -68,6 +69,11 @@ class Facts:
         if not {"backward", EPOCHS} <= marks or SET_EPOCH in marks:
             return False
         return not any(name.partition(".")[0] in SETS_EPOCH for _file, _folder, name in self._imports)
+
+    @property
+    def learns(self) -> bool:
+        """Some file imports torch or a package on top of it: what the others compute is data of a model, or says how good it is."""
+        return LEARNS in self._joined.marks
 
     @property
     def yaml_loaders(self) -> frozenset[str]:
@@ -198,6 +204,33 @@ class Facts:
             if known == owner and module and means(module, folder, file)
         ]
         return len(files) == 1
+
+    def trains_on(self, name: str, path: str) -> list[tuple[str, int]]:
+        """The parameters, with their places, of a class or function that this file imports, on which it trains."""
+        folder = place(path).rpartition("/")[0]
+        module, _, owner = name.rpartition(".")
+        found = set()
+        for mark in self._joined.marks:
+            if mark.startswith(HANDED):
+                file, known, parameter, number = mark[len(HANDED) :].split(">")
+                if known == owner and module and means(module, folder, file):
+                    found.add((parameter, int(number)))
+        return sorted(found)
+
+    def trains_with(self, function: str, item: int, of: int, path: str) -> bool:
+        """Whether a file that imports this function trains on what it gives: on the item at this place of so many."""
+        here = place(path)
+        for mark in self._joined.marks:
+            if mark.startswith(GIVEN):
+                _file, folder, name, number, size = mark[len(GIVEN) :].split(">")
+                module, _, known = name.rpartition(".")
+                if (
+                    known == function
+                    and (int(number), int(size)) == (item, of)
+                    and means(module, folder, here)
+                ):
+                    return True
+        return False
 
     def loads_from(self, attribute: str) -> bool:
         """Whether a file that can use a class of the one that asks loads weights from this attribute of another object."""

@@ -241,12 +241,23 @@ def switches_off(expr: ast.expr) -> bool:
 
 def is_test(source: Source, node: ast.AST) -> bool:
     """Whether this belongs to a test: tests break rules on purpose."""
-    name = source.path.replace("\\", "/").rpartition("/")[2]
-    if name.startswith(("test_", "tests_", "conftest")) or name.endswith("_test.py"):
-        return True
-    return any(
+    return _is_test_file(source) or any(
         isinstance(above, FUNCTIONS) and above.name.startswith("test_") and _checks(source, above)
         for above in source.ancestors(node)
+    )
+
+
+@once_per_file
+def _is_test_file(source: Source) -> bool:
+    """By its name, and by what it holds: a script called `test_model.py` that has no test function tests a model."""
+    name = source.path.replace("\\", "/").rpartition("/")[2]
+    if name.startswith("conftest"):
+        return True
+    if not (name.startswith(("test_", "tests_")) or name.endswith("_test.py")):
+        return False
+    defined = (*source.functions, *source.classes)
+    return any(one.name.lower().startswith("test") for one in defined) or any(
+        map(source.names.imports, ("pytest", "unittest"))
     )
 
 
@@ -333,7 +344,7 @@ def _is_model(source: Source, name: str) -> bool:
         and name.partition(".")[2] in _methods(source)
     ):
         return False
-    if sounds_like_model(name):
+    if sounds_like_model(name) and not source.names.is_function(name):
         return (not kinds or MODULE in kinds) and not _PART.search(name)
     made = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
     return any(last_name(value) in source.module_classes for value in made) and not _PART.search(

@@ -81,6 +81,11 @@ def constant(node: ast.AST | None) -> object:
     return None
 
 
+def is_nothing(value: ast.expr | None) -> bool:
+    """`None`, written out or left out."""
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+
+
 def parts(target: ast.expr) -> Iterator[ast.expr]:
     if isinstance(target, (ast.Tuple, ast.List)):
         for element in target.elts:

@@ -1,11 +1,12 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from premortem.lint.handlers import gives_up, hides_runtime_errors, is_logging, names_metric, statements
+from premortem.lint.handlers import gives_up, hides_runtime_errors, names_metric, statements
+from premortem.lint.left_out import MEAN, is_quiet, left_out
 from premortem.lint.measured import is_averaged
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_loader, is_model, is_test
-from premortem.lint.tree import Loop, dotted, is_broad, last_name, receiver
+from premortem.lint.tree import Loop, dotted, is_broad, is_nothing, last_name, receiver
 
 MESSAGE = "a step that fails for any reason is skipped, and training goes on"
 REMEDY = "Catch only the error you expect, count how often it happens, and stop above a limit."
@@ -28,16 +29,16 @@ class FailedStepSkipped(Rule):
 
     ## When it stays silent
     When the handler raises on some path (a budget), leaves the loop, or names a narrow error. `RuntimeError` counts
-    as narrow where the handler frees memory or speaks of it.
+    as narrow where the handler frees memory or speaks of it. A total that is divided by the number of all samples counts what failed.
     """
 
     card = Card("PM506", "failed-step-skipped", "numerics-masked", Severity.WARNING)
-    triggers = (b"backward", b"training_step", b".eval(")
+    triggers = (b"backward", b"training_step", b".eval(", b"except")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if b"training_step" in source.data:
             yield from self._in_hooks(source)
-        yield from self._in_evaluations(source)
+        yield from self._in_evaluations(source, project)
         yield from self._not_finite(source)
         backwards = source.calls.get("backward", ())
         if not backwards or not source.tries or not source.names.imports("torch"):
@@ -79,15 +80,37 @@ class FailedStepSkipped(Rule):
                     continue
                 for one in statements(source, handler):
                     value = getattr(one, "value", None)
-                    nothing = value is None or (isinstance(value, ast.Constant) and value.value is None)
+                    nothing = is_nothing(value)
                     skips = isinstance(one, ast.Return) and nothing
                     if isinstance(one, ast.Assign) and nothing:
                         skips = any(dotted(target) in given for target in one.targets)
                     if skips:
                         yield self.report(source, one, MESSAGE, remedy=REMEDY)
 
-    def _in_evaluations(self, source: Source) -> Iterator[Diagnostic]:
-        """A batch that fails is left out of a mean over a loader, or a sample out of the mean of what a model is measured by."""
+    def _in_evaluations(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        """What fails is left out of the mean that a model, or its data, is judged by."""
+        reported = set()
+        for handler in self._left_out_of_models(source):
+            reported.add(handler)
+            yield self._left(source, handler)
+        if not source.tries or is_test(source, source.tree):
+            return
+        for handler, becomes in left_out(source):
+            if becomes == MEAN and handler not in reported:
+                if source.names.imports("torch") or project.learns:
+                    yield self._left(source, handler)
+
+    def _left(self, source: Source, handler: ast.ExceptHandler) -> Diagnostic:
+        return self.report(
+            source,
+            handler,
+            "what fails here, for any reason, is left out of what is measured: the number is of the others",
+            remedy="Let it fail, or count what was left out and say so beside the result.",
+        )
+
+    @staticmethod
+    def _left_out_of_models(source: Source) -> Iterator[ast.ExceptHandler]:
+        """A batch of a loader, or a sample that a model is measured by."""
         for block in source.tries if source.calls.get("eval") else ():
             loop = next(iter(source.loops_around(block)), None)
             if not isinstance(loop, ast.For) or is_test(source, block) or not source.names.imports("torch"):
@@ -98,27 +121,10 @@ class FailedStepSkipped(Rule):
             calls = _tried(source, block)
             batches = is_loader(source, loop.iter) and calls_in(source, scope, "eval")
             runs = batches and any(is_model(source, dotted(call.func)) for call in calls)
-            if not (runs or any(_is_measured_by(source, call) for call in calls)) or not any(
+            if (runs or any(_is_measured_by(source, call) for call in calls)) and any(
                 is_averaged(source, scope, one) for one in _collected(source, block)
             ):
-                continue
-            for handler in block.handlers:
-                quiet = all(
-                    isinstance(one, (ast.Pass, ast.Continue))
-                    or (
-                        isinstance(one, ast.Expr)
-                        and (is_logging(one.value) or isinstance(one.value, ast.Constant))
-                    )
-                    for one in handler.body
-                )
-                if is_broad(handler) and quiet:
-                    yield self.report(
-                        source,
-                        handler,
-                        f"a {'batch' if runs else 'sample'} that fails for any reason is left out of this evaluation: the "
-                        "mean is of the others",
-                        remedy="Let it fail, or count what was left out and say so beside the result.",
-                    )
+                yield from (one for one in block.handlers if is_broad(one) and is_quiet(one, logs=True))
 
     def _not_finite(self, source: Source) -> Iterator[Diagnostic]:
         """`if torch.isnan(loss): continue` in an evaluation: the mean is of the batches that went well."""

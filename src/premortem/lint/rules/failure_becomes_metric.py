@@ -2,11 +2,30 @@ import ast
 import math
 from collections.abc import Iterator
 
-from premortem.lint.handlers import computed_by, gives_up, held_name, is_kept, names_metric, statements, words
+from premortem.lint.handlers import (
+    computed_by,
+    falls_to,
+    gives_up,
+    held_name,
+    is_kept,
+    names_metric,
+    statements,
+    words,
+)
 from premortem.lint.measured import added_to, by_a_metric, by_numbers, is_averaged, losses_of, takes_apart
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import names_in
-from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parameters, parts, receiver
+from premortem.lint.training import is_test, names_in
+from premortem.lint.tree import (
+    Function,
+    argument,
+    constant,
+    dotted,
+    is_broad,
+    last_name,
+    parameters,
+    parts,
+    receiver,
+)
 
 _READS_BACK = frozenset("load load_state_dict import_module".split())
 _TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
@@ -34,9 +53,15 @@ class FailureBecomesMetric(Rule):
     triggers = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        known = _knows_training(source) if source.tries else True
+        for one in self._found(source):
+            if known or project.learns:
+                yield one
+
+    def _found(self, source: Source) -> Iterator[Diagnostic]:
         for block in source.tries:
-            handlers = [one for one in block.handlers if is_broad(one)]
-            if not handlers or not _knows_training(source):
+            handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
+            if not handlers or is_test(source, block):
                 continue
             measured = computed_by(source, block, by_a_metric, probing=False)
             computed = computed_by(source, block) | measured
@@ -44,20 +69,27 @@ class FailureBecomesMetric(Rule):
                 continue
             more = measured | _measured(source, block)
             for handler in handlers:
-                if not gives_up(source, handler):
-                    # A tensor of zeros for what is no metric is a sample that is made up: PM507.
-                    known = measured if _gives_tensors(source, handler) else more
-                    yield from self._invented(source, block, handler, computed, known)
-                    yield from self._left_over(source, block, handler, computed, more)
+                # A tensor of zeros for what is no metric is a sample that is made up: PM507.
+                known = measured if _gives_tensors(source, handler) else more
+                yield from self._invented(source, block, handler, computed, known)
+                yield from self._left_over(source, block, handler, computed, more)
 
     def _invented(
         self, source: Source, block: ast.Try, handler: ast.ExceptHandler, computed: set[str], known: set[str]
     ) -> Iterator[Diagnostic]:
         """`known`: of what was computed, what a function for metrics gave."""
         function = source.function(handler)
-        for statement in statements(source, handler):
+        fallen = falls_to(source, block, handler)
+        for statement in (*statements(source, handler), *([fallen] if fallen is not None else [])):
             if isinstance(statement, ast.Assign):
-                named = [held_name(part) for target in statement.targets for part in parts(target)]
+                held = [part for target in statement.targets for part in parts(target)]
+                # `features[key] = 0.0` for each key: the table stands for its entries.
+                named = [
+                    last_name(part.value)
+                    if isinstance(part, ast.Subscript) and constant(part.slice) is None
+                    else held_name(part)
+                    for part in held
+                ]
                 measured = {*known, *_given_back(source, function), *filter(names_metric, named)}
                 if _metrics(source, _made_by(source, statement.value)):
                     measured.update(named)
@@ -180,6 +212,10 @@ def _metrics(source: Source, value: ast.expr | None) -> list[ast.expr]:
 
 def _all_finite(source: Source, value: ast.expr) -> bool:
     """A dict of numbers only, however its keys are called."""
+    if isinstance(value, ast.DictComp):
+        return _is_finite(source, value.value)
+    if isinstance(value, ast.Call) and dotted(value.func) == "dict.fromkeys" and len(value.args) == 2:
+        return _is_finite(source, value.args[1])
     return (
         isinstance(value, ast.Dict)
         and bool(value.values)
@@ -226,11 +262,17 @@ def _gives_tensors(source: Source, handler: ast.ExceptHandler) -> bool:
 
 
 def _is_tried_too(source: Source, block: ast.Try, name: str, value: ast.expr | None) -> bool:
-    """Whether the `try` gives the same constant to the same name on one of its ways: then it is an ordinary value."""
+    """Whether the `try` gives the same constant to the same name, or back, on one of its ways: then it is an ordinary value."""
+    function = source.function(block)
+    given_back = function is not None and name == function.name
     return constant(value) is not None and any(
-        isinstance(node, ast.Assign)
+        isinstance(node, (ast.Assign, ast.Return))
         and constant(node.value) == constant(value)
-        and name in {held_name(part) for target in node.targets for part in parts(target)}
+        and (
+            given_back
+            if isinstance(node, ast.Return)
+            else name in {held_name(part) for target in node.targets for part in parts(target)}
+        )
         for statement in block.body
         for node in (statement, *source.within(statement, nested=False))
     )
@@ -266,6 +308,10 @@ def _measured(source: Source, block: ast.Try) -> set[str]:
 def _is_finite(source: Source, value: ast.expr) -> bool:
     if isinstance(value, ast.Dict):
         return bool(_metrics(source, value))
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
+        return _is_finite(source, value.left)  # `[0.0] * 13`
+    if isinstance(value, ast.ListComp):
+        return _is_finite(source, value.elt)
     if isinstance(value, (ast.Tuple, ast.List)):
         return bool(value.elts) and all(_is_finite(source, one) for one in value.elts)
     if isinstance(value, ast.Call) and last_name(value) in _TENSORS:

@@ -1,12 +1,26 @@
 import ast
+import sys
 from collections.abc import Iterator
 
-from premortem.lint.handlers import computed_by, gives_up, held_name, logs, statements
+from premortem.lint.handlers import (
+    computed_by,
+    computes,
+    falls_to,
+    gives_up,
+    held_name,
+    is_kept,
+    logs,
+    statements,
+)
+from premortem.lint.left_out import DATA, is_quiet, left_out
+from premortem.lint.measured import by_numbers
+from premortem.lint.missing import ASKS, made_up
+from premortem.lint.names import LOCAL
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_layer, is_model, is_test, names_in
-from premortem.lint.tree import Function, dotted, is_broad, last_name, parts, receiver
+from premortem.lint.tree import Function, constant, dotted, is_broad, is_nothing, last_name, parts, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
@@ -21,11 +35,15 @@ _READERS = frozenset(
     "skimage.io.imread tifffile.imread rasterio.open pydicom.dcmread SimpleITK.ReadImage decord.VideoReader "
     "torchvision.io.read_image torchvision.io.read_video torchvision.io.decode_image".split()
 )
+# Other bases of what a training reads by index.
+_SEQUENCES = frozenset(
+    ("keras.utils.Sequence", "tensorflow.keras.utils.Sequence", "tensorflow.keras.utils.PyDataset")
+)
 HOPS = 3  # calls from `__getitem__` to what reads the file
 
 
 class SampleSubstituted(Rule):
-    """A sample that cannot be read, or what a model should make of it, is replaced, and nothing counts how often.
+    """A sample that cannot be read, or what a model should make of it, is replaced or left out, and nothing counts how often.
 
     ## Why it matters
     If the path is wrong or half of the files are damaged, training goes on with the few that can be read, or with
@@ -33,24 +51,33 @@ class SampleSubstituted(Rule):
     Nothing in the log shows it.
 
     ## Usual causes
-    One broken file stopped a long run, so everything was caught.
+    - one broken file stopped a long run, so everything was caught
+    - `if os.path.exists(path): ... else: zeros`, which hides a wrong folder
 
     ## What to do
     Check the files once before training, or count what was replaced and stop above a small share.
 
     ## When it stays silent
-    When the handler raises on some path, reads the same sample in another way, or gives None to the collate function.
+    When the handler raises on some path, reads the same sample in another way, or gives None to the collate function. A mask or a
+    label that has no file may say that there is nothing to see. Files that do not use torch count in a project that does.
     """
 
     card = Card("PM507", "sample-substituted", "data-empty", Severity.WARNING)
-    triggers = (b"__getitem__", b"torch")
-    needs = (b"except",)
+    triggers = (b"except", b"__getitem__")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        yield from self._left_out(source)
+        yield from self._left_out(source, project)
+        yield from self._missing(source)
         for block in source.tries:
             function = source.function(block)
-            handlers = [one for one in block.handlers if is_broad(one) and not gives_up(source, one)]
+            yield from self._unfinished(source, block, function)
+            handlers = [
+                one
+                for one in block.handlers
+                if is_broad(one)
+                and not gives_up(source, one)
+                and (_gives(source, one) or falls_to(source, block, one) is not None)
+            ]
             if function is None or not handlers:
                 continue
             samples = (
@@ -59,28 +86,79 @@ class SampleSubstituted(Rule):
             computed = set() if samples else _given_on(source, block, handlers)
             if not samples and not computed:
                 continue
+            known = samples or source.names.imports("torch")
             for handler in handlers:
-                yield from self._substitutes(source, block, handler, function, None if samples else computed)
+                for one in self._substitutes(source, block, handler, function, None if samples else computed):
+                    if known or project.learns:
+                        yield one
 
-    def _left_out(self, source: Source) -> Iterator[Diagnostic]:
-        """Files that are read one after the other and kept, and a handler that says nothing of those it passes over."""
+    def _left_out(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        """Samples that are read or made one after the other, and a handler that says nothing of those it passes over."""
+        found = {one for one, becomes in left_out(source) if becomes == DATA}
         for block in source.tries:
-            if not any(is_broad(one) for one in block.handlers) or not source.loops_around(block):
+            quiet = [one for one in block.handlers if is_broad(one) and is_quiet(one, logs=False)]
+            if not quiet or not source.loops_around(block) or is_test(source, block):
                 continue
-            if is_test(source, block) or not source.names.imports("torch"):
+            if not (_reads_and_keeps(source, block) or quiet[0] in found):
                 continue
-            silent = [
-                one
-                for one in block.handlers
-                if is_broad(one) and all(isinstance(line, (ast.Pass, ast.Continue)) for line in one.body)
-            ]
-            if silent and _reads_and_keeps(source, block):
+            if source.names.imports("torch") or project.learns:
                 yield self.report(
                     source,
-                    silent[0],
-                    "a file that cannot be read is left out, without a log message",
+                    quiet[0],
+                    "a sample that cannot be read or made is left out, without a log message",
                     remedy="Count what is left out and stop above a small share, or check the files beforehand.",
                 )
+
+    def _unfinished(self, source: Source, block: ast.Try, function: Function | None) -> Iterator[Diagnostic]:
+        """`noisy = mixed(noisy, noise)` of a dataset, and a handler that passes: the sample goes on as it was."""
+        quiet = [
+            one
+            for one in block.handlers
+            if is_broad(one) and all(isinstance(line, ast.Pass) for line in one.body)
+        ]
+        if function is None or not quiet or b"__getitem__" not in source.data or is_test(source, block):
+            return
+        if not (_is_dataset(source, function) and _gives_samples(source, function)):
+            return
+        changed = {
+            dotted(target)
+            for statement in block.body
+            if isinstance(statement, ast.Assign) and computes(source, statement.value)
+            for target in statement.targets
+        }
+        flow = source.flow(function)
+        for returned in source.returns(function):
+            if returned.value is not None and flow.reaches(quiet[0], returned):
+                made = {
+                    name
+                    for one in _names_of(source, returned.value)
+                    for name in (one.id, *(_made_of(source, one)))
+                }
+                if changed & made:
+                    yield self.report(
+                        source,
+                        quiet[0],
+                        "what fails here is left out of the sample, without a log message",
+                        remedy="Let it fail, or count how often it happens and stop above a small share.",
+                    )
+                    return
+
+    def _missing(self, source: Source) -> Iterator[Diagnostic]:
+        """A file that is not there, or that was read as None, and an empty sample in its place."""
+        asked = source.tries or not source.calls.keys().isdisjoint(("imread", *ASKS))
+        for function in source.functions if asked and b"def __getitem__" in source.data else ():
+            if is_test(source, function):
+                continue
+            if (_is_dataset(source, function) and _gives_samples(source, function)) or _reads_for_dataset(
+                source, function
+            ):
+                for statement in made_up(source, function, _is_blank):
+                    yield self.report(
+                        source,
+                        statement,
+                        "a sample whose file is missing or cannot be read is replaced by an empty one",
+                        remedy="Let it fail, or leave such samples out when the files are listed, and count them.",
+                    )
 
     def _substitutes(
         self,
@@ -100,7 +178,8 @@ class SampleSubstituted(Rule):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         logged = logs(source, handler)
-        for statement in statements(source, handler):
+        fallen = falls_to(source, block, handler)
+        for statement in (*statements(source, handler), *([fallen] if fallen is not None else [])):
             value = getattr(statement, "value", None)
             if isinstance(statement, ast.Expr) and _appends(source, block, statement):
                 value = statement.value.args[0]  # type: ignore[attr-defined]
@@ -139,6 +218,24 @@ class SampleSubstituted(Rule):
             return
 
 
+def _names_of(source: Source, value: ast.expr) -> list[ast.Name]:
+    return [one for one in (value, *source.within(value)) if isinstance(one, ast.Name)]
+
+
+def _made_of(source: Source, use: ast.Name) -> set[str]:
+    """The names that a value is computed from, one step back."""
+    return {name for one in source.assigned_at(use) for name in names_in(source, one)}
+
+
+def _gives(source: Source, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler gives anything in the place of what failed: asked first, because most only log."""
+    return any(
+        (isinstance(one, (ast.Return, ast.Assign)) and one.value is not None and not is_nothing(one.value))
+        or (isinstance(one, ast.Expr) and is_kept(one.value))
+        for one in statements(source, handler)
+    )
+
+
 def _reads_and_keeps(source: Source, block: ast.Try) -> bool:
     """Whether a `try` reads a sample from a file and puts what it makes of it into a list or a table."""
     made: set[str] = set()
@@ -164,35 +261,51 @@ def _reads(source: Source, value: ast.expr) -> bool:
 
 
 def _given_on(source: Source, block: ast.Try, handlers: list[ast.ExceptHandler]) -> set[str]:
-    """The names under which the `try` gives on what it computes with torch, or reads from a file; "return", "x.append".
+    """The names under which the `try` gives on samples that it reads or computes; "return", "x.append".
 
     Where a handler says itself that it makes something up, whatever the `try` computes counts.
     """
-    if not source.names.imports("torch"):
-        return set()
     admitted = any(
         isinstance(node, ast.Call) and _MADE_UP.search(last_name(node))
         for handler in handlers
         for node in source.within(handler)
     )
-    return computed_by(source, block) if admitted else computed_by(source, block, _makes_tensors)
+    if admitted:
+        return computed_by(source, block)
+    return computed_by(source, block, _makes_samples) | computed_by(source, block, by_numbers)
 
 
-def _makes_tensors(source: Source, value: ast.expr) -> bool:
-    """Whether something is computed or read here, and not only looked up."""
-    return any(
-        isinstance(node, ast.Call)
-        and (node.args or node.keywords)
-        and last_name(node) not in _BLANK
-        and (
+def _is_foreign(names: frozenset[str]) -> bool:
+    """Whether a function of a package is called that is not Python's own and not numpy: it reads, or computes, a sample."""
+    return bool(names) and all(
+        name.partition(".")[0] not in (LOCAL, "numpy", *sys.stdlib_module_names) and "." in name
+        for name in names
+    )
+
+
+def _makes_samples(source: Source, value: ast.expr, depth: int = HOPS) -> bool:
+    """Whether a sample is computed or read here, or in a function of this file that is called, and not only looked up."""
+    for node in (value, *source.within(value)):
+        if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+            continue
+        names = source.names.of(node.func)
+        if last_name(node) not in _BLANK and (
             is_model(source, dotted(node.func))
             or _ENCODES.search(last_name(node))
             or source.names.all_in(node.func, _READERS)
-            or any(name.startswith("torch.") for name in source.names.of(node.func))
+            or _is_foreign(names)
             or is_layer(source, node)
-        )
-        for node in (value, *source.within(value))
-    )
+        ):
+            return True
+        helper = source.callee(node) if depth else None
+        if helper is not None and any(
+            _makes_samples(source, made, depth - 1)
+            for one in source.returns(helper)
+            if one.value is not None
+            for made in source.flow(helper).origins(one.value)
+        ):
+            return True
+    return False
 
 
 def _stands_for(source: Source, statement: ast.stmt, computed: set[str]) -> bool:
@@ -263,7 +376,9 @@ def _is_dataset(source: Source, function: Function) -> bool:
     if owner is None:
         return False
     names = [owner.name, *(last_name(base) for base in owner.bases)]
-    return any("dataset" in name.lower() for name in names)
+    if any("dataset" in name.lower() for name in names):
+        return True
+    return any(source.names.any_in(base, _SEQUENCES) for base in owner.bases)
 
 
 def _reads_for_dataset(source: Source, function: Function) -> bool:
@@ -316,6 +431,10 @@ def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
     if isinstance(value, (ast.Tuple, ast.Dict)):
         parts = value.elts if isinstance(value, ast.Tuple) else value.values
         return any(_is_blank(source, one, depth - 1) for one in parts)
+    if isinstance(value, ast.BinOp) and isinstance(value.left, ast.List):
+        # `[0.0] * 13`: a row of features that is made up.
+        number = value.left.elts[0] if len(value.left.elts) == 1 else None
+        return isinstance(value.op, ast.Mult) and isinstance(constant(number), (int, float))
     if isinstance(value, ast.BinOp):
         return _is_blank(source, value.left, depth - 1) and isinstance(value.right, ast.Constant)
     if not isinstance(value, ast.Call):

@@ -6,8 +6,9 @@ from premortem.lint.datasets import reads_by_index
 from premortem.lint.patterns import pattern
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.training import calls_in, is_test, iterated, without_grad
-from premortem.lint.tree import argument, constant, dotted, last_name
+from premortem.lint.trained_on import training_loops
+from premortem.lint.training import calls_in, is_test
+from premortem.lint.tree import FUNCTIONS, argument, constant, dotted, last_name
 from premortem.lint.values import from_elsewhere
 from premortem.lint.words_used import mentions
 
@@ -40,20 +41,25 @@ class UnshuffledTrainingLoader(Rule):
     """
 
     card = Card("PM548", "unshuffled-training-loader", "data-order", Severity.WARNING)
-    needs = (b".backward(", b"DataLoader(")
+    needs = (b"DataLoader(",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if not any(map(self._leaves_order_open, source.calls_to("DataLoader"))):
+            return
         if mentions(source, source.tree, ORDERED, given=True):
             return
         trained: dict[ast.expr, str] = {}
-        for loop in source.loops:
-            if isinstance(loop, ast.While) or is_test(source, loop) or without_grad(source, loop):
+        for _loop, loader in training_loops(source):
+            for made in values(source, loader) or ():
+                trained[made] = dotted(loader)
+        for made in source.calls_to("DataLoader"):
+            if not self._leaves_order_open(made) or is_test(source, made):
                 continue
-            passes = calls_in(source, loop, "backward")
-            if not any(source.loops_around(one)[:1] == (loop,) for one in passes):
-                continue
-            for made in values(source, iterated(loop.iter)) or ():
-                trained[made] = dotted(iterated(loop.iter))
+            if made not in trained:
+                name = _bound_to(source, made)
+                if not name or not _is_trained_elsewhere(source, project, made, name):
+                    continue
+                trained[made] = name
         for made, name in trained.items():
             if not isinstance(made, ast.Call) or not source.names.all_in(made.func, LOADER):
                 continue
@@ -95,6 +101,37 @@ class UnshuffledTrainingLoader(Rule):
             if not known and not rows and not _reads_by_index(source, project, one):
                 return False
         return True
+
+
+def _bound_to(source: Source, made: ast.Call) -> str:
+    """The name that a loader gets, "return" where it is given back at once; "" for anything else."""
+    above = source.parent(made)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1:
+        return dotted(above.targets[0])
+    return "return" if isinstance(above, ast.Return) else ""
+
+
+def _is_trained_elsewhere(source: Source, project: Facts, made: ast.Call, name: str) -> bool:
+    """Whether another file trains on a loader: on what this function gives, or on what a class or function is given here."""
+    scope = source.scope(made)
+    if isinstance(scope, FUNCTIONS) and source.parent(scope) is source.tree:
+        for returned in source.returns(scope):
+            value = returned.value
+            items = value.elts if isinstance(value, ast.Tuple) else [value]
+            for place, item in enumerate(items):
+                if (item is made or dotted(item) == name) and project.trains_with(
+                    scope.name, place, len(items), source.path
+                ):
+                    return True
+    for call in calls_in(source, scope):
+        if any(dotted(one) == name for one in (*call.args, *(word.value for word in call.keywords))):
+            elsewhere = from_elsewhere(source, call.func)
+            for parameter, place in (
+                project.trains_on(min(elsewhere), source.path) if len(elsewhere) == 1 else ()
+            ):
+                if dotted(argument(call, parameter, place)) == name:
+                    return True
+    return False
 
 
 def _reads_by_index(source: Source, project: Facts, call: ast.Call) -> bool:

@@ -64,3 +64,15 @@ def counted(paths):
             size = 0
         sizes.append(size)
     return sizes
+
+
+def degenerate(similarity):
+    """The `try` gives the same number back for what has no logarithm: it is an ordinary one."""
+    try:
+        sign, logarithm = torch.linalg.slogdet(similarity)
+        if sign > 0:
+            return logarithm.item()
+        else:
+            return -1000.0
+    except Exception:
+        return -1000.0
