@@ -121,10 +121,13 @@ def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | 
     return distance(before.narrow(axis, 0, half), after.narrow(axis, 0, half), before)
 
 
+FUTURE = "another future"
+
+
 EXPERIMENTS = (
     Experiment("other samples in the batch", by_rows, _every_other_row, _the_rows_between, of_all=True),
     Experiment("another order of the samples", by_rows, _rows_rotated, _rotated_back, reorders=True),
-    Experiment("another future", _in_order, _other_future, _the_past),
+    Experiment(FUTURE, _in_order, _other_future, _the_past),
 )
 
 
@@ -174,6 +177,19 @@ def has_own_rows(module: nn.Module, call: Call, case: Case) -> bool:
     except Exception:  # noqa: BLE001 - whatever a model raises that is given too few rows
         return True
     return False
+
+
+def goes_along(call: Call, case: Case, before: torch.Tensor) -> bool:
+    """Whether outputs depend on what stands before them, so that the places are those of a sequence, and no samples."""
+    which, axis, half = case.relation.which, case.relation.axis, _present(case)
+    given, other = case.tensors[which], _another(case)
+    rest = given.shape[axis] - half
+    changed = torch.cat([other.narrow(axis, 0, half), given.narrow(axis, half, rest)], axis)
+    after = call([changed if place == which else t for place, t in enumerate(case.tensors)])
+    along = case.relation.axis_of(before)
+    if along is None or not after or after[0].shape != before.shape:
+        return False
+    return distance(before.narrow(along, half, rest), after[0].narrow(along, half, rest), before) > 0
 
 
 def judged(experiment: Experiment, case: Case, before: list[torch.Tensor]) -> list[int]:

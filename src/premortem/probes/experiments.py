@@ -23,11 +23,13 @@ from premortem.events import Experimented, Forward
 from premortem.probes.carried_state import CarriedState
 from premortem.probes.experiment_table import (
     EXPERIMENTS,
+    FUTURE,
     Call,
     Case,
     by_rows,
     demanded,
     distance,
+    goes_along,
     has_own_rows,
     judged,
     names_of,
@@ -157,6 +159,10 @@ class Experiments:
                             effects[experiment.name] = max(known)
                             if experiment.reorders and max(known):
                                 own_rows = has_own_rows(module, call, case)
+                # Of targets that are the inputs, "no output sees what comes later" says something of sequences alone.
+                if case.relation.kind == "same" and effects.get(FUTURE) == 0:
+                    if not goes_along(call, case, base[0]):
+                        del effects[FUTURE]
                 if by_rows(case):
                     ignored = without_effect(
                         call, case, base, others, names_of(module, given.args, given.kwargs)

@@ -16,7 +16,9 @@ from premortem.probes.session import Session
 _ENOUGH = 768
 _REPEATS = 200
 _FEWEST = 60
+_RARE = 30  # labels that are not the most frequent one
 _FEATURES = 128
+_COLUMNS = 16  # of a target of several numbers
 _SHUFFLES = 64
 _NEIGHBOURS = 5
 _MOST_CALLS = 600
@@ -200,7 +202,7 @@ def usable(tensor: torch.Tensor) -> bool:
 
 
 def label_of(target: torch.Tensor, samples: int, fn: str) -> tuple[torch.Tensor, bool] | None:
-    """One number for each sample, and whether it is a class."""
+    """One number for each sample, or several, and whether it is a class."""
     if target.device.type != "cpu" or not target.dim() or target.shape[0] != samples or target.is_complex():
         return None
     flat = target.detach().reshape(samples, -1)
@@ -211,7 +213,7 @@ def label_of(target: torch.Tensor, samples: int, fn: str) -> tuple[torch.Tensor,
     if flat.is_floating_point() and fn == "cross_entropy" and target.dim() == 2:
         return flat.argmax(1).double(), True
     if target.dim() == 2 and flat.is_floating_point() and flat.shape[1] <= 64:
-        return flat.double().mean(1), False
+        return flat[:, :_COLUMNS].double(), False  # their mean may say nothing: that of scores is noise
     return None
 
 
@@ -295,15 +297,19 @@ class Dependence:
 
     @property
     def varied(self) -> bool:
-        return bool(self.labels.unique().numel() > 1)
+        """Whether there is something to tell: of a rare class a few dozen are needed, or chance decides."""
+        if not self.discrete:
+            return bool((self.labels != self.labels[:1]).any())
+        _, counts = self.labels.unique(return_counts=True)
+        return len(self.labels) - int(counts.max()) >= _RARE
 
     def coded(self) -> torch.Tensor:
-        """Labels as columns with mean 0: one for each class, or ranks of a quantity."""
+        """Labels as columns with mean 0: one for each class, or ranks of each quantity."""
         if self.discrete:
             _, index = self.labels.unique(return_inverse=True)
             columns = torch.nn.functional.one_hot(index).float()
         else:
-            columns = self.labels.argsort().argsort().float()[:, None]
+            columns = self.labels.argsort(0).argsort(0).float().reshape(len(self.labels), -1)
         return columns - columns.mean(0)
 
     def strongest(self, rows: torch.Tensor) -> float:
@@ -337,7 +343,7 @@ def excess(statistics: torch.Tensor) -> float:
 
 def shifted_by(rows: torch.Tensor, labels: torch.Tensor, discrete: bool) -> tuple[int, float]:
     """The shift, among a few, at which the labels do go with the inputs (if they were drawn in order)."""
-    found = [(Dependence(labels.roll(shift), discrete).strongest(rows), shift) for shift in _SHIFTS]
+    found = [(Dependence(labels.roll(shift, 0), discrete).strongest(rows), shift) for shift in _SHIFTS]
     strength, shift = max(found)
     return (shift, strength) if strength > 6 else (0, strength)
 

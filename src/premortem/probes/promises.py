@@ -49,7 +49,8 @@ def promise_of(
         for value in nexts if name else nexts[:answers]:
             for counted, part in parts if flag else parts[:1]:
                 factor = _factor(target - reward, value * part)
-                if factor is not None:
+                # What is the same in all rows that count may be anything: a flag, an action, a reward in other units.
+                if factor is not None and value[part > 0].unique().numel() > 1:
                     marked = int(((ended == 1) & (value.abs() > _EXACT * value.abs().amax())).sum())
                     return Promise(factor, name, flag, marked, counted)
     return None

@@ -160,13 +160,14 @@ class Overlap:
     examples: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """A mean and a standard deviation that lie beside the data."""
 
     path: str
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    names: tuple[str, ...] = ()  # under which each stands there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

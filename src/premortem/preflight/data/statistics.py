@@ -26,7 +26,7 @@ def beside(root: Path, files: Iterable[File]) -> Iterator[Statistics]:
         *small_files(root, files, "json", "yaml", "yml", "npz", most_bytes=_MOST_BYTES),
     ]
     for file, found in held:
-        yield from (Statistics(path=file.path, mean=mean, std=std) for mean, std in pairs(found))
+        yield from (Statistics(file.path, *pair) for pair in pairs(found))
 
 
 def small_files(
@@ -75,17 +75,32 @@ def of_array(path: Path) -> Any:
     return None
 
 
-def pairs(value: Any, depth: int = 0) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:
-    """A mean and a standard deviation that stand beside each other, at any depth."""
+Pair = tuple[tuple[float, ...], tuple[float, ...], tuple[str, ...]]
+
+
+def pairs(value: Any, depth: int = 0) -> Iterator[Pair]:
+    """A mean and a standard deviation that stand beside each other, at any depth; those of several columns, each under its name,
+    are one pair for all of them."""
     if not isinstance(value, Mapping) or depth > 3:
         return
+    if (pair := own_pair(value)) is not None:
+        yield pair
+    inner = {str(name): own_pair(each) for name, each in value.items() if isinstance(each, Mapping)}
+    single = {name: each for name, each in inner.items() if each is not None and len(each[0]) == 1}
+    if len(single) > 1:
+        means, stds = ([each[at][0] for each in single.values()] for at in (0, 1))
+        yield tuple(means), tuple(stds), tuple(single)
+    for name, each in value.items():
+        if len(single) < 2 or str(name) not in single:
+            yield from pairs(each, depth + 1)
+
+
+def own_pair(value: Mapping[Any, Any]) -> Pair | None:
     lower = {str(key).lower(): each for key, each in value.items()}
     mean = next((numbers(lower[key]) for key in lower if key in _MEANS), None)
     std = next((numbers(lower[key]) for key in lower if key in _STDS), None)
-    if mean and std and len(mean) == len(std) and all(s > 0 for s in std):
-        yield mean, std
-    for each in value.values():
-        yield from pairs(each, depth + 1)
+    good = mean and std and len(mean) == len(std) and all(s > 0 for s in std)
+    return (mean, std, ()) if mean and std and good else None
 
 
 def numbers(value: Any) -> tuple[float, ...] | None:

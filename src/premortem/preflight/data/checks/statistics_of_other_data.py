@@ -31,7 +31,7 @@ class StatisticsOfOtherData(Check):
 
     def judge(self, root: Root, facts: DataFacts) -> Findings:
         for given in (each for each in root.statistics if facts.reads(each.path)):
-            known = [c for table in root.tables if (c := described(table, len(given.mean))) is not None]
+            known = [c for table in root.tables if (c := described(table, given)) is not None]
             if known and not any(fits(given, mean, std) for _, mean, std in known):
                 yield self._say(given, known[0])
 
@@ -48,9 +48,9 @@ class StatisticsOfOtherData(Check):
         )
 
 
-def described(table: Table, width: int) -> tuple[Table, tuple[float, ...], tuple[float, ...]] | None:
-    """Mean and standard deviation of the table, as wide as the statistics are."""
-    profile = table.profile
+def described(table: Table, given: Statistics) -> tuple[Table, tuple[float, ...], tuple[float, ...]] | None:
+    """Mean and standard deviation of the table, as wide as the statistics are; of the columns that they name, where it has them."""
+    profile, width = table.profile, len(given.mean)
     if table.split not in {"", "train"} or profile.sampled < 20:
         return None
     if profile.kind == "channels":
@@ -61,7 +61,11 @@ def described(table: Table, width: int) -> tuple[Table, tuple[float, ...], tuple
             for m, d in zip(means, inner, strict=False)
         ]
     else:
-        found = [(c.mean, c.spread) for c in profile.columns if c.counted]
+        named = {c.name: c for c in profile.columns if c.counted}
+        known = [named[name] for name in given.names if name in named]
+        found = [
+            (c.mean, c.spread) for c in (known if given.names and len(known) == width else named.values())
+        ]
     if not found:
         return None
     if width == 1 and len(found) > 1:
