@@ -446,8 +446,8 @@ def test_files_that_a_page_names_with_their_room_are_there(name):
 def test_the_budget_of_a_rest_is_what_the_page_says():
     text = " ".join((ROOT / "docs/internals/during.md").read_text(encoding="utf-8").split())
     said = (
-        "Each step adds half an event to the credit while the run is young (2000 steps), a twentieth of one later, "
+        "Each step adds half an event to the credit while the run is young (2000 steps), a fiftieth of one later, "
         "and each second of training adds twenty-five"
     )
     assert said in text
-    assert (rest.A_STEP_OF_A_YOUNG_RUN, rest.YOUNG, rest.A_STEP, rest.A_SECOND) == (0.5, 2000, 0.05, 25)
+    assert (rest.A_STEP_OF_A_YOUNG_RUN, rest.YOUNG, rest.A_STEP, rest.A_SECOND) == (0.5, 2000, 0.02, 25)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-_RIGHT = ("first", "right", "named")  # what counts for a kind of set; those of right scripts have none
+_RIGHT = ("right", "named", "first")  # what counts for a kind of set; those of right scripts have none
 
 
 def table(recorded: list[dict[str, Any]]) -> str:

@@ -102,7 +102,7 @@ def test_the_first_steps_are_told_one_by_one():
 def test_a_long_run_is_told_ever_less(calm, monkeypatch):
     monkeypatch.setattr(rest, "YOUNG", 200)
     with Run() as run:
-        for _ in range(1500):
+        for _ in range(3500):
             run.step()
         late = [event for event in run.of(OptimizerStep) if event.step > 300]
         assert 2 <= len(late) < 40

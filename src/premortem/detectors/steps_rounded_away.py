@@ -1,7 +1,7 @@
 from collections import defaultdict
 
 from premortem.detectors.base import Card, Detector, Findings, Severity
-from premortem.events import Custody, Event, Link, OptimizerStep, RunEnded
+from premortem.events import Custody, Event, Link, OptimizerStep
 
 MOST = 0.9  # of the weights: what moves the rest is chance, such as a weight near 0, where 16-bit numbers lie closer
 AUDITS = 4  # steps that were looked into, and in all of them that is so
@@ -34,7 +34,7 @@ class StepsRoundedAway(Detector):
     card = Card("PM168", "steps-rounded-away", "numerics-overflow", Severity.WARNING).explaining(
         "updates-too-small", "learns-with-one-change", "evaluation-at-chance"
     )
-    listens = (Custody, OptimizerStep, RunEnded)
+    listens = (Custody, OptimizerStep)
 
     def __init__(self) -> None:
         self._seen: dict[int, list[tuple[Custody, float]]] = defaultdict(list)  # by optimizer
@@ -42,8 +42,7 @@ class StepsRoundedAway(Detector):
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
-            highest = max(self._highest.get(event.optimizer, 0.0), *event.lrs)
-            self._highest[event.optimizer] = highest
+            self._highest[event.optimizer] = max((self._highest.get(event.optimizer, 0.0), *event.lrs))
         elif isinstance(event, Custody):
             share = still(event)
             if share is None or not min(event.lrs, default=0.0) > 0:
@@ -51,9 +50,6 @@ class StepsRoundedAway(Detector):
             seen = self._seen[event.optimizer]
             seen.append((event, share))
             if len(seen) > 1 and event.lrs == seen[-2][0].lrs:  # else the rate may be on its way up
-                yield from self._judge(seen)
-        else:
-            for seen in self._seen.values():
                 yield from self._judge(seen)
 
     def _judge(self, seen: list[tuple[Custody, float]]) -> Findings:

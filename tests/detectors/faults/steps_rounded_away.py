@@ -21,7 +21,9 @@ def run(audits: list[Custody], *steps: OptimizerStep) -> list[object]:
 
 
 EVENTS = run([audit(step, 0.95) for step in range(1, 6)])
-AFTER_A_WARM_UP = run([audit(step, 0.99, rate=1e-6 * step) for step in range(1, 9)], stepped(100, 8e-6))
+AFTER_A_WARM_UP = run(
+    [*(audit(step, 0.99, rate=1e-6 * step) for step in range(1, 9)), audit(64, 0.99), audit(128, 0.97)]
+)
 HEALTHY = [
     run([audit(step, 0.4) for step in range(1, 6)]),
     run([audit(step, None) for step in range(1, 6)]),  # in 32 bits, or an optimizer that is not torch's
@@ -29,6 +31,7 @@ HEALTHY = [
     run([*(audit(step, 0.95) for step in range(1, 4)), audit(4, 0.5), audit(5, 0.95)]),
     run([audit(step, 1.0, rate=0.0) for step in range(1, 9)]),
     run([audit(step, 0.99, owners=(2,)) for step in range(1, 9)]),  # a copy that another optimizer steps
-    # The rate is on its way up, and where it arrives weights move.
+    run([audit(step, 0.99, rate=1e-6 * step) for step in range(1, 9)]),  # the rate is on its way up,
+    # and where it arrives weights move
     run([audit(step, 0.99, rate=1e-6 * step) for step in range(1, 9)], stepped(500, 1e-3)),
 ]
