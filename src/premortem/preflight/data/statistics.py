@@ -88,8 +88,11 @@ def pairs(value: Any, depth: int = 0) -> Iterator[Pair]:
     inner = {str(name): own_pair(each) for name, each in value.items() if isinstance(each, Mapping)}
     single = {name: each for name, each in inner.items() if each is not None and len(each[0]) == 1}
     if len(single) > 1:
-        means, stds = ([each[at][0] for each in single.values()] for at in (0, 1))
-        yield tuple(means), tuple(stds), tuple(single)
+        yield (
+            tuple(each[0][0] for each in single.values()),
+            tuple(each[1][0] for each in single.values()),
+            tuple(single),
+        )
     for name, each in value.items():
         if len(single) < 2 or str(name) not in single:
             yield from pairs(each, depth + 1)
