@@ -124,6 +124,7 @@ for step in range(400):
         for row, files in lately.items():
             calls["at rest" if resting else "reported"].setdefault(row, {}).update(files)
     lately.clear()
+session.rest.wake()  # in which gear the data ends would be chance
 now, resting = "StopIteration", session.resting
 sys.setprofile(follow)
 next(batches, None)
