@@ -173,7 +173,8 @@ class Mirror:
 
     def flush(self, timeout: float) -> bool:
         """Wait until all is there and verified. False when that did not happen in time."""
-        if self._jobs() and self._pid == os.getpid():
+        # The last job is over as soon as it is verified; its thread is idle once its folder is gone as well.
+        if self._pid == os.getpid() and (self._jobs() or not self._idle.is_set()):
             self._start()
             self._wake.set()
             return self._idle.wait(timeout)

@@ -142,7 +142,7 @@ def test_the_verb_exits_with_one_when_it_is_not_the_same_run(tmp_path):
     command = [sys.executable, "-m", "premortem", "ckpt", "prove", "train.py"]
     done = starting.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
-    assert "another run" in done.stdout
+    assert "differs" in done.stdout
     assert "optimizer state (SGD)" in done.stdout
 
 
