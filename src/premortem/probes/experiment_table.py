@@ -97,10 +97,18 @@ def _present(case: Case) -> int:
 
 
 def _other_future(case: Case) -> list[torch.Tensor]:
+    return _joined(case, case.tensors[case.relation.which], _another(case))
+
+
+def _other_past(case: Case) -> list[torch.Tensor]:
+    return _joined(case, _another(case), case.tensors[case.relation.which])
+
+
+def _joined(case: Case, past: torch.Tensor, future: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors, with one half of each in the place of the sequence."""
     which, axis, half = case.relation.which, case.relation.axis, _present(case)
-    given, other = case.tensors[which], _another(case)
     changed = torch.cat(
-        [given.narrow(axis, 0, half), other.narrow(axis, half, given.shape[axis] - half)], axis
+        [past.narrow(axis, 0, half), future.narrow(axis, half, past.shape[axis] - half)], axis
     )
     return [changed if place == which else t for place, t in enumerate(case.tensors)]
 
@@ -181,14 +189,12 @@ def has_own_rows(module: nn.Module, call: Call, case: Case) -> bool:
 
 def goes_along(call: Call, case: Case, before: torch.Tensor) -> bool:
     """Whether outputs depend on what stands before them, so that the places are those of a sequence, and no samples."""
-    which, axis, half = case.relation.which, case.relation.axis, _present(case)
-    given, other = case.tensors[which], _another(case)
-    rest = given.shape[axis] - half
-    changed = torch.cat([other.narrow(axis, 0, half), given.narrow(axis, half, rest)], axis)
-    after = call([changed if place == which else t for place, t in enumerate(case.tensors)])
+    after = call(_other_past(case))
     along = case.relation.axis_of(before)
     if along is None or not after or after[0].shape != before.shape:
         return False
+    half = _present(case)
+    rest = before.shape[along] - half
     return distance(before.narrow(along, half, rest), after[0].narrow(along, half, rest), before) > 0
 
 

@@ -160,9 +160,9 @@ class Experiments:
                             if experiment.reorders and max(known):
                                 own_rows = has_own_rows(module, call, case)
                 # Of targets that are the inputs, "no output sees what comes later" says something of sequences alone.
-                if case.relation.kind == "same" and effects.get(FUTURE) == 0:
-                    if not goes_along(call, case, base[0]):
-                        del effects[FUTURE]
+                copied = case.relation.kind == "same" and effects.get(FUTURE) == 0
+                if copied and not goes_along(call, case, base[0]):
+                    del effects[FUTURE]
                 if by_rows(case):
                     ignored = without_effect(
                         call, case, base, others, names_of(module, given.args, given.kwargs)

@@ -139,9 +139,8 @@ class ParameterAudit:
         newest = max((t.built for t in self.optimizers.live() if t.steps), default=track.built)
         links = []
         slope = Slope()
-        torchs = type(optimizer).__module__.startswith(
-            "torch.optim."
-        )  # others may keep what was rounded away
+        # Others may keep what was rounded away.
+        torchs = type(optimizer).__module__.startswith("torch.optim.")
         for parameter, name, model in self._watched(optimizer):
             before = self._before.get(id(parameter))
             now = some_of(parameter)
